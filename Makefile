@@ -1,0 +1,89 @@
+# `make help` lists the targets. Every target does the set-up it needs.
+PYTHON ?= python3
+WORKERS ?= 2
+
+BIN := .venv/bin
+RUN_BIN := .venv-run/bin
+UV := $(shell command -v uv 2>/dev/null)
+SOURCES := $(shell find dspy_reflex programs datasets -type f -not -name '*.pyc' 2>/dev/null)
+LINTED := dspy_reflex tests benchmarks
+DEMO := build/demo
+
+ifdef UV
+export UV_PYTHON_DOWNLOADS := never
+make_venv = rm -rf $(1) && $(UV) venv --quiet --python "$(PYTHON)" $(1)
+install = $(UV) pip install --quiet --compile-bytecode --python $(1)/bin/python
+else
+make_venv = $(PYTHON) -m venv --clear $(1) || { rm -rf $(1); echo "make: $(PYTHON) cannot make a virtual environment: install its venv module (Debian: apt-get install python3-venv), or uv." >&2; exit 1; }
+install = $(1)/bin/python -m pip install --quiet --disable-pip-version-check
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-run demo test check lint fix bench lock wheel clean
+
+help: ## Say what each target does
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(firstword $(MAKEFILE_LIST)) | while read -r name what; do printf '%-10s %s\n' "$$name" "$$what"; done
+
+setup: .venv/.ready ## Make .venv: every extra and the tools, at the locked versions
+
+setup-run: .venv-run/.ready ## Make .venv-run: the package as production installs it, without DSPy
+
+demo: setup setup-run ## Compile both programs offline, measure them, and run them without DSPy (two minutes)
+	rm -rf $(DEMO) && mkdir -p $(DEMO)
+	$(BIN)/dspy-reflex compile root_cause --out $(DEMO)/programs --run $(DEMO)/runs/root_cause
+	$(BIN)/dspy-reflex compile rule --out $(DEMO)/programs --run $(DEMO)/runs/rule
+	cd $(DEMO) && $(CURDIR)/$(BIN)/dspy-reflex benchmark root_cause --baselines
+	cd $(DEMO) && $(CURDIR)/$(BIN)/dspy-reflex benchmark rule --baselines
+	! $(RUN_BIN)/python -c "import dspy"
+	cd $(DEMO) && $(CURDIR)/$(RUN_BIN)/dspy-reflex diagnose $(CURDIR)/docs/demo/failures.jsonl
+	cd $(DEMO) && $(CURDIR)/$(RUN_BIN)/dspy-reflex propose $(CURDIR)/docs/demo/failures.jsonl --base-dir $(CURDIR)/docs/demo/agent
+
+test: setup ## Run the tests
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+check: lint ## Everything that must hold: style, types, imports between rooms, tests
+	@$(MAKE) --no-print-directory test
+
+lint: setup ## Style, types and imports between rooms
+	@$(BIN)/ruff check $(LINTED)
+	@$(BIN)/ruff format --check $(LINTED)
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+	@$(BIN)/lint-imports --quiet
+
+fix: setup ## Repair what can be repaired: imports, formatting
+	@$(BIN)/ruff check --fix $(LINTED)
+	@$(BIN)/ruff format $(LINTED)
+
+bench: setup ## Measure import, rendering, --help and throughput
+	@for each in import_cost render_cost help_time offline_throughput; do $(BIN)/python benchmarks/$$each.py || exit 1; done
+
+lock: ## Choose the locked versions anew (needs uv)
+	@$(if $(UV),,echo "make: lock needs uv: pip install uv" >&2; exit 1;) $(UV) pip compile --quiet --universal --python-version 3.11 --upgrade --all-extras --group dev --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --output-file requirements.lock
+
+wheel: setup ## Build the wheel into dist/
+	@$(BIN)/python -m hatchling build -t wheel
+
+clean: ## Remove environments, caches and builds
+	@rm -rf .venv .venv-run build dist .hypothesis .pytest_cache .ruff_cache .import_linter_cache
+	@find dspy_reflex tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: new-enough
+new-enough:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "make: $(PYTHON) is missing or older than Python 3.11: name one, as in make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+
+.venv/.ready: requirements.lock pyproject.toml | new-enough
+	@echo "setting up .venv (once, a minute or two)" >&2
+	@$(call make_venv,.venv)
+	@$(call install,.venv) -r requirements.lock
+	@$(call install,.venv) --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q dspy_reflex
+	@touch $@
+
+# The wheel, as a user gets it: nothing of the checkout is importable there. pip takes no hashes in constraints.
+.venv-run/.ready: .venv/.ready $(SOURCES) | new-enough
+	@echo "setting up .venv-run" >&2
+	@$(call make_venv,.venv-run)
+	@sed -e '/^ *--hash=/d' -e 's/ *\\$$//' requirements.lock > .venv-run/constraints.txt
+	@$(BIN)/python -m hatchling build -t wheel -d .venv-run/dist >/dev/null 2>&1 || $(BIN)/python -m hatchling build -t wheel -d .venv-run/dist
+	@$(call install,.venv-run) -c .venv-run/constraints.txt .venv-run/dist/*.whl
+	@touch $@

@@ -1,0 +1,150 @@
+"""Put the questions: one contender, all rows, answers in the order of the rows whatever the order of the threads."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Literal
+
+from dspy_reflex.benchmark.baselines.cause import CauseBaseline
+from dspy_reflex.benchmark.baselines.rule import RuleBaseline
+from dspy_reflex.benchmark.rule_score import RuleScore, score_rule
+from dspy_reflex.evalset.labelled import LabelledFailure
+from dspy_reflex.runtime.answer import Answer, Problem, ask
+from dspy_reflex.runtime.artifact import Artifact
+from dspy_reflex.runtime.inputs import rule_inputs
+from dspy_reflex.runtime.lm.model import LanguageModel
+
+Kind = Literal["program", "uncompiled", "baseline"]
+"""A compiled program, the same one before compiling, or something that needs no model. Also the order of a table."""
+
+Tick = Callable[[], None]
+"""Called after each answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A program and the model that it runs on."""
+
+    name: str
+    """What the table calls it."""
+    kind: Kind
+    artifact: Artifact
+    model: LanguageModel
+
+
+@dataclass(frozen=True, slots=True)
+class CauseAnswer:
+    """One answer to one failure."""
+
+    label: str | None
+    """None if there was no usable answer."""
+    confidence: float | None
+    """In [0, 1]; None if there was none, or none that is a probability."""
+    problem: Problem = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RuleProposed:
+    """One proposed rule for one failure, scored."""
+
+    component: str
+    rule: str
+    score: RuleScore
+    problem: Problem = ""
+    seconds: float = 0.0
+
+
+def cause_answers(
+    contender: Contender, rows: Sequence[LabelledFailure], concurrency: int, tick: Tick
+) -> tuple[CauseAnswer, ...]:
+    """Ask a root-cause program about every row.
+
+    Raises:
+        ModelUnavailableError: The model could not be reached: an outage is never scored.
+    """
+    return tuple(map(_cause_answer, _ask(contender, [row.inputs for row in rows], concurrency, tick)))
+
+
+def rule_answers(
+    contender: Contender, rows: Sequence[LabelledFailure], concurrency: int, tick: Tick
+) -> tuple[RuleProposed, ...]:
+    """Ask a rule program about every row, with the root cause that people gave it, and score its rules.
+
+    Raises:
+        ModelUnavailableError: The model could not be reached: an outage is never scored.
+    """
+    values = [rule_inputs([row.failure.model_dump()], str(row.root_cause), row.existing_rules) for row in rows]
+    answers = _ask(contender, values, concurrency, tick)
+    return tuple(_proposed(answer, row) for answer, row in zip(answers, rows, strict=True))
+
+
+def cause_baseline_answers(
+    baseline: CauseBaseline, rows: Sequence[LabelledFailure], tick: Tick
+) -> tuple[CauseAnswer, ...]:
+    """Ask a fitted baseline about every row."""
+    answers: list[CauseAnswer] = []
+    for row in rows:
+        started = time.perf_counter()
+        label, confidence = baseline.predict(row)
+        answers.append(CauseAnswer(label, confidence, seconds=time.perf_counter() - started))
+        tick()
+    return tuple(answers)
+
+
+def rule_baseline_answers(
+    baseline: RuleBaseline, rows: Sequence[LabelledFailure], tick: Tick
+) -> tuple[RuleProposed, ...]:
+    """Ask a fitted baseline about every row, and score its rules."""
+    answers: list[RuleProposed] = []
+    for row in rows:
+        started = time.perf_counter()
+        component, rule = baseline.predict(row)
+        seconds = time.perf_counter() - started
+        answers.append(RuleProposed(component, rule, score_rule(rule, component, row), seconds=seconds))
+        tick()
+    return tuple(answers)
+
+
+def _ask(contender: Contender, values: Sequence[Mapping[str, str]], concurrency: int, tick: Tick) -> list[Answer]:
+    def one(value: Mapping[str, str]) -> Answer:
+        return ask(contender.artifact, contender.model, value)
+
+    if concurrency <= 1:
+        return [_ticked(one(value), tick) for value in values]
+    with ThreadPoolExecutor(max_workers=concurrency) as pool:
+        futures = [pool.submit(one, value) for value in values]
+        try:
+            return [_ticked(future.result(), tick) for future in futures]
+        except BaseException:
+            # An outage or Ctrl-C: what was not asked yet is not asked (and not paid for) any more.
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _ticked(answer: Answer, tick: Tick) -> Answer:
+    tick()
+    return answer
+
+
+def _cause_answer(answer: Answer) -> CauseAnswer:
+    if answer.fields is None:
+        return CauseAnswer(None, None, answer.problem, answer.seconds)
+    return CauseAnswer(answer.fields["root_cause"], _probability(answer.fields.get("confidence")), "", answer.seconds)
+
+
+def _probability(value: object) -> float | None:
+    """A confidence that can be scored; some models answer 85 or nan."""
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return min(1.0, max(0.0, float(value)))
+
+
+def _proposed(answer: Answer, row: LabelledFailure) -> RuleProposed:
+    fields = answer.fields or {}
+    component, rule = str(fields.get("component") or ""), str(fields.get("rule") or "")
+    return RuleProposed(component, rule, score_rule(rule, component, row), answer.problem, answer.seconds)

@@ -1,0 +1,121 @@
+"""`dspy-reflex benchmark`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dspy_reflex.cli.common import (
+    FILE, PROGRAM, as_json, concurrency_option, datasets_option, default_datasets, leave_out_option, lm_option,
+    need_compile, print_json, teller,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from dspy_reflex.evalset.labelled import LabelledFailure
+    from dspy_reflex.records.taxonomy import Taxonomy
+    from dspy_reflex.runtime.artifact import Artifact
+
+EVERY = 200
+"""Answers between two lines of progress."""
+
+
+@click.command("benchmark")
+@click.argument("program", type=PROGRAM)
+@datasets_option
+@click.option("--split", help="Split of a folder. Default: test; a single file is used whole.")
+@click.option("--program", "files", type=FILE, multiple=True, help="Artefact; repeatable. Default: the current one.")
+@lm_option
+@click.option("--baselines", is_flag=True, help="Add the constant, keywords, TF-IDF and the uncompiled program.")
+@click.option("--trainset", type=FILE, help="Rows the baselines learn from. Default: those of the first program.")
+@click.option("--by", help="A table for each value of this field, such as source.")
+@click.option("--allow-seen", is_flag=True, help="Score rows that a program was compiled on, and mark the score.")
+@leave_out_option
+@concurrency_option
+@click.option("--report", type=FILE, help="Folder for report.md and confusion.png.")
+@as_json
+def command(
+    program: str, datasets: tuple[Path, ...], split: str | None, files: tuple[Path, ...], lm: str, baselines: bool,
+    trainset: Path | None, by: str | None, allow_seen: bool, leave_out: tuple[tuple[str, str], ...], concurrency: int,
+    report: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Score programs on labelled failures that they have not seen, beside baselines, with intervals."""
+    need_compile("benchmark")
+    from dspy_reflex.benchmark.report import render, write_report
+    from dspy_reflex.benchmark.runner import benchmark_cause, benchmark_rule
+    from dspy_reflex.records.taxonomy import Taxonomy
+    from dspy_reflex.runtime.artifact import read
+    from dspy_reflex.runtime.library import find
+    from dspy_reflex.runtime.lm.connect import connect
+
+    model = connect(lm)
+    artifacts = [read(path) for path in files] or [find(program, model.name)]
+    taxonomy = Taxonomy.model_validate(artifacts[0].data["taxonomy"])
+    places = default_datasets(datasets)
+    name, rows = _rows(places, split, taxonomy, leave_out)
+    known = _trainset(trainset, artifacts[0], places, taxonomy) if baselines else ()
+    judge = benchmark_cause if program == "root_cause" else benchmark_rule
+    found = judge(
+        rows, _contenders(artifacts, files, model, baselines), trainset=known, baselines=baselines, by=by,
+        allow_seen=allow_seen, concurrency=concurrency, progress=_progress(), dataset=name,
+    )  # fmt: skip
+    if report:
+        write_report(found, report)
+    if as_json:
+        print_json(found.to_json())
+    else:
+        click.echo(render(found), nl=False)
+
+
+def _rows(
+    places: tuple[Path, ...], split: str | None, taxonomy: Taxonomy, leave_out: tuple[tuple[str, str], ...]
+) -> tuple[str, list[LabelledFailure]]:
+    from dspy_reflex.evalset.load import SINGLE_SPLIT, load_evalset
+
+    rows: list[LabelledFailure] = []
+    names: list[str] = []
+    for place in places:
+        evalset = load_evalset(place, taxonomy, leave_out=leave_out)
+        chosen = SINGLE_SPLIT if SINGLE_SPLIT in evalset.splits else split or "test"
+        rows += evalset.split(chosen)
+        names.append(evalset.name if chosen == SINGLE_SPLIT else f"{evalset.name}/{chosen}")
+    return "+".join(names), rows
+
+
+def _trainset(
+    given: Path | None, first: Artifact, places: tuple[Path, ...], taxonomy: Taxonomy
+) -> tuple[LabelledFailure, ...]:
+    from dspy_reflex.benchmark.trainset import find_trainset
+    from dspy_reflex.evalset.load import load_evalset
+    from dspy_reflex.runtime.library import bundled
+
+    if given is None:
+        return find_trainset(first, [*places, Path("datasets/failures"), bundled("datasets") / "failures"], taxonomy)
+    evalset = load_evalset(given, taxonomy)
+    return evalset.split("train") if "train" in evalset.splits else evalset.rows
+
+
+def _contenders(artifacts: list[Artifact], files: tuple[Path, ...], model: Any, baselines: bool) -> list[Any]:
+    from dspy_reflex.benchmark.predict import Contender
+    from dspy_reflex.optimize.modules import PROGRAMS
+    from dspy_reflex.optimize.publish import publish
+    from dspy_reflex.records.taxonomy import Taxonomy
+
+    names = [str(path) for path in files] if len(set(files)) == len(artifacts) else [one.name for one in artifacts]
+    contenders = [Contender(name, "program", one, model) for name, one in zip(names, artifacts, strict=True)]
+    if baselines:
+        taxonomy = Taxonomy.model_validate(artifacts[0].data["taxonomy"])
+        plain = publish(PROGRAMS[artifacts[0].program](taxonomy), taxonomy, model=model.name)
+        contenders.append(Contender("uncompiled", "uncompiled", plain, model))
+    return contenders
+
+
+def _progress() -> Any:
+    say = teller()
+
+    def tell(done: int, total: int) -> None:
+        if done % EVERY == 0 or done == total:
+            say(f"{done}/{total} answers")
+
+    return tell

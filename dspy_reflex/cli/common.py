@@ -1,0 +1,84 @@
+"""Options and output that several commands share."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from dspy_reflex.errors import MissingExtraError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FILE = click.Path(path_type=Path)
+PROGRAM = click.Choice(["root_cause", "rule"])
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout and nothing else there.")
+lm_option = click.option(
+    "--lm", default=lambda: os.environ.get("REFLEX_LM", "offline"), show_default="REFLEX_LM, else offline",
+    help="Model: offline, anthropic/…, openai/…, ollama_chat/…, hosted_vllm/….",
+)  # fmt: skip
+taxonomy_option = click.option(
+    "--taxonomy", default="six", show_default=True, help="Label set: six, agentrx, trail, whowhen, or a TOML file."
+)
+concurrency_option = click.option(
+    "--concurrency", type=click.IntRange(1, 256), default=1, show_default=True, help="Questions at a time."
+)
+
+
+def datasets_option(function: F) -> F:
+    """`--dataset`, repeatable; the eval set that comes with the package by default."""
+    return click.option(
+        "--dataset", "datasets", type=FILE, multiple=True,
+        help="Folder with train/val/test.jsonl, or one JSON Lines file; repeatable. Default: the bundled eval set.",
+    )(function)  # fmt: skip
+
+
+def leave_out_option(function: F) -> F:
+    """`--leave-out FIELD=VALUE`, repeatable."""
+    return click.option(
+        "--leave-out", multiple=True, metavar="FIELD=VALUE", callback=_pairs,
+        help="Leave out rows such as source=NAME, and every row that shares a group with one; repeatable.",
+    )(function)  # fmt: skip
+
+
+def _pairs(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    pairs = [value.partition("=") for value in values]
+    if wrong := [value for value, (name, sign, _) in zip(values, pairs, strict=True) if not (name and sign)]:
+        raise click.BadParameter(f"{wrong[0]!r} is not FIELD=VALUE, such as source=trail/gaia")
+    return tuple((name, value) for name, _, value in pairs)
+
+
+def default_datasets(given: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The data sets named, or the bundled one."""
+    from dspy_reflex.runtime.library import bundled
+
+    return given or (bundled("datasets") / "failures",)
+
+
+def teller() -> Callable[[str], None]:
+    """A function that writes lines to stderr as it is now, even while a library has redirected it."""
+    stream = sys.stderr
+    return lambda line: click.echo(line, file=stream)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on stdout."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=1))
+
+
+def need_compile(what: str) -> None:
+    """Stop with one sentence if the compile wing's packages are missing.
+
+    Raises:
+        MissingExtraError: They are.
+    """
+    from importlib.util import find_spec
+
+    if find_spec("dspy") is None or find_spec("sklearn") is None:
+        raise MissingExtraError(what, "compile")

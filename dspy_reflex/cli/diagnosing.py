@@ -1,0 +1,105 @@
+"""`dspy-reflex diagnose`."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dspy_reflex.cli.common import FILE, as_json, concurrency_option, lm_option, print_json, teller
+
+if TYPE_CHECKING:
+    from dspy_reflex.records.diagnosis import Diagnosis
+    from dspy_reflex.records.failure import Failure
+    from dspy_reflex.stages.batch import Batch
+
+EXIT_STOPPED = 1
+"""Some failures are left: the model is out of reach or the budget is spent."""
+EVERY = 100
+BAR = 24
+
+
+@click.command("diagnose")
+@click.argument("file", type=FILE)
+@click.option("--program", "path", type=FILE, help="Artefact. Default: the current one for the model.")
+@lm_option
+@concurrency_option
+@click.option("--max-usd", type=click.FloatRange(min=0), help="Stop when this much is spent.")
+@as_json
+def command(
+    file: Path, path: Path | None, lm: str, concurrency: int, max_usd: float | None, as_json: bool
+) -> None:  # fmt: skip
+    """Name the root cause of each failure in FILE (JSON Lines with task and actual_outcome; - for stdin)."""
+    from dspy_reflex.evalset.load import load_failures
+    from dspy_reflex.runtime.program import load_program
+    from dspy_reflex.stages.diagnose import diagnose
+
+    say = teller()
+    program = load_program("root_cause", path=path, lm=lm)
+    if program.warning:
+        say(f"warning: {program.warning}")
+    failures = load_failures(file, sys.stdin.buffer)
+    tick = progress(say, len(failures))
+    batch = diagnose(program, failures, concurrency=concurrency, max_usd=max_usd, tick=tick)
+    if as_json:
+        print_json({"diagnoses": [one.model_dump(mode="json") for one in batch.done], **costs(batch)})
+    else:
+        _print(failures, batch)
+    stop_if_stopped(batch)
+
+
+def progress(say: Callable[[str], None], total: int) -> Callable[[int], None]:
+    """A function that tells now and then how far a batch is."""
+
+    def tick(done: int) -> None:
+        if done % EVERY == 0 and done < total:
+            say(f"{done}/{total}")
+
+    return tick
+
+
+def costs(batch: Batch[object]) -> dict[str, object]:
+    """What a batch used, for JSON."""
+    return {
+        "left": batch.left,
+        "stopped": batch.stopped,
+        "calls": batch.calls,
+        "input_tokens": batch.input_tokens,
+        "output_tokens": batch.output_tokens,
+        "cost_usd": batch.cost_usd,
+    }
+
+
+def stop_if_stopped(batch: Batch[object]) -> None:
+    """Say why failures are left, and leave with exit code 1."""
+    if batch.stopped:
+        click.echo(f"stopped: {batch.stopped} ({batch.left} left)", err=True)
+        raise SystemExit(EXIT_STOPPED)
+
+
+def _print(failures: list[Failure], batch: Batch[Diagnosis]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold")
+    for name in ("failure", "severity", "root cause", "conf", "symptom", "review"):
+        table.add_column(name, justify="right" if name == "conf" else "left")
+    for failure, found in zip(failures, batch.done, strict=False):
+        cause, review = found.root_cause or "-", "needs review" if found.needs_review else ""
+        table.add_row(failure.id or "-", failure.severity, cause, f"{found.confidence:.0%}", found.symptom, review)
+    console = Console(highlight=False, markup=False)
+    console.print(table)
+    if batch.done:
+        console.print(f"\nby {batch.done[0].program} on {batch.done[0].model}; {batch.done[0].score}\n")
+        _distribution(console, batch.done)
+
+
+def _distribution(console: object, found: tuple[Diagnosis, ...]) -> None:
+    counts = Counter(one.root_cause or "(no answer)" for one in found)
+    for cause, count in counts.most_common():
+        bar = "\u2588" * max(1, round(BAR * count / len(found)))
+        click.echo(f"  {cause:<24}{bar:<{BAR}} {count} ({count / len(found):.1%})")

@@ -1,0 +1,110 @@
+"""`dspy-reflex programs`: what there is, what is in it, and whether it still renders as DSPy does."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dspy_reflex.cli.common import FILE, as_json, need_compile, print_json
+from dspy_reflex.errors import ProgramError
+
+if TYPE_CHECKING:
+    from dspy_reflex.runtime.artifact import Artifact
+
+ALPHABET = "abc XYZ 0189 _-.,:;'\"`{}[]()<>#|\\/\n\t\u00e9\u00df\u4e2d\u2028\U0001f600"
+"""What random inputs are made of: quotes, markers, line separators, and characters of one to four bytes."""
+
+
+@click.group("programs")
+def command() -> None:
+    """List, show, verify and export compiled programs."""
+
+
+@command.command("list")
+@as_json
+def list_programs(as_json: bool) -> None:
+    """List the programs in ./programs, the user's folder and the package."""
+    from dspy_reflex.runtime.artifact import read
+    from dspy_reflex.runtime.library import current, everything
+
+    rows: list[dict[str, Any]] = []
+    for path in everything():
+        one = read(path)
+        used = current(path.parent.parent, one.program).get(one.model) == one.version
+        rows.append({"name": one.name, "model": one.model, "score": one.score, "current": used, "path": str(path)})
+    if as_json:
+        print_json(rows)
+        return
+    for row in rows:
+        click.echo(f"{'*' if row['current'] else ' '} {row['name']:<24} {row['model']:<14} {row['score']}  {row['path']}")
+
+
+@command.command("show")
+@click.argument("path", type=FILE)
+@as_json
+def show(path: Path, as_json: bool) -> None:
+    """Show what a program is made of: instructions, demos, data, scores."""
+    one = _read(path)
+    if as_json:
+        print_json(one.data)
+        return
+    data = one.data
+    click.echo(f"{one.name}, compiled for {one.model} by {data['optimizer'].get('name', 'nobody')}, seed {data['seed']}")
+    click.echo(f"score      {one.score}")
+    click.echo(f"threshold  {one.threshold}")
+    click.echo(f"data       {data['data']['name']}: {len(data['data']['train'])} train, {len(data['data']['val'])} val")
+    click.echo(f"labels     {', '.join(one.labels)}")
+    click.echo(f"demos      {', '.join(str(demo['id']) for demo in data['demos']) or 'none'}\n")
+    click.echo(data["instructions"])
+
+
+@command.command("verify")
+@click.argument("path", type=FILE)
+@click.option("--inputs", type=click.IntRange(1), default=200, show_default=True, help="Random inputs to render.")
+@as_json
+def verify(path: Path, inputs: int, as_json: bool) -> None:
+    """Check that a program renders byte for byte what the installed DSPy would send."""
+    one = _read(path)
+    need_compile("programs verify")
+    import dspy
+
+    from dspy_reflex.optimize.publish import load_module, same_rendering
+
+    module, rng = load_module(one), random.Random(0)
+    for i in range(inputs):
+        values = {name: "".join(rng.choices(ALPHABET, k=rng.randrange(400))) for name in one.inputs}
+        if not same_rendering(one, module, values):
+            raise ProgramError(f"{path}: input {i} renders differently in DSPy {dspy.__version__}; compile it again")
+    if as_json:
+        print_json({"program": one.name, "inputs": inputs, "dspy": dspy.__version__, "equal": True})
+    else:
+        click.echo(f"{one.name}: {inputs} inputs render byte for byte as in DSPy {dspy.__version__}")
+
+
+@command.command("export")
+@click.argument("path", type=FILE)
+@click.option("--dspy", "to_dspy", is_flag=True, required=True, help="As the state file that dspy.Module.load reads.")
+@click.option("--out", type=FILE, required=True, help="File to write.")
+@as_json
+def export(path: Path, to_dspy: bool, out: Path, as_json: bool) -> None:
+    """Write a program in another form."""
+    from dspy_reflex.files import write_atomic
+
+    one = _read(path)
+    versions = {"dspy": one.data["dspy_version"]}
+    state = {**one.to_dspy(), "metadata": {"dependency_versions": versions}}
+    write_atomic(out, (json.dumps(state, ensure_ascii=False, indent=1) + "\n").encode())
+    if as_json:
+        print_json({"program": one.name, "out": str(out)})
+    else:
+        click.echo(f"{one.name} written to {out}")
+
+
+def _read(path: Path) -> Artifact:
+    from dspy_reflex.runtime.artifact import read
+
+    return read(path)

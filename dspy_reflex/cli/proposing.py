@@ -1,0 +1,112 @@
+"""`dspy-reflex propose`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dspy_reflex.cli.common import FILE, as_json, concurrency_option, lm_option, print_json, teller
+from dspy_reflex.cli.diagnosing import costs, progress, stop_if_stopped
+from dspy_reflex.errors import ConfigError
+
+if TYPE_CHECKING:
+    from dspy_reflex.records.failure import Failure
+    from dspy_reflex.records.proposal import Proposal
+
+RULE_FILES = {"SOUL": "SOUL.md", "AGENTS": "AGENTS.md", "TOOLS": "TOOLS.md"}
+"""Component to the file its rules live in, under the agent's folder."""
+
+
+@click.command("propose")
+@click.argument("file", type=FILE)
+@click.option("--program", "path", type=FILE, help="Rule program. Default: the current one for the model.")
+@click.option("--cause-program", type=FILE, help="Root-cause program, for failures without a root_cause of their own.")
+@click.option(
+    "--base-dir", type=FILE, default=lambda: os.environ.get("REFLEX_BASE_DIR", "."), show_default="REFLEX_BASE_DIR, else .",
+    help="Folder with the agent's SOUL.md, AGENTS.md and TOOLS.md.",
+)  # fmt: skip
+@lm_option
+@concurrency_option
+@click.option("--max-usd", type=click.FloatRange(min=0), help="Stop when this much is spent on rules.")
+@as_json
+def command(
+    file: Path, path: Path | None, cause_program: Path | None, base_dir: str | Path, lm: str, concurrency: int,
+    max_usd: float | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Propose a rule for each mechanism in FILE (JSON Lines; - for stdin), as a diff. Nothing is changed.
+
+    A failure's own `root_cause` is used where it has one; the others are diagnosed first.
+    """
+    from dspy_reflex.evalset.load import load_failures
+    from dspy_reflex.runtime.program import load_program
+    from dspy_reflex.stages.propose import grouped, propose
+
+    say = teller()
+    program = load_program("rule", path=path, lm=lm)
+    if program.warning:
+        say(f"warning: {program.warning}")
+    failures = load_failures(file, sys.stdin.buffer)
+    files = _rule_files(Path(base_dir))
+    groups = grouped(failures, _causes(failures, cause_program, lm))
+    say(f"{len(failures)} failures, {len(groups)} mechanisms")
+    rules = _existing(files)
+    batch = propose(
+        program, groups, rules, concurrency=concurrency, max_usd=max_usd, tick=progress(say, len(groups))
+    )  # fmt: skip
+    shown = [(one, _diff(one, files)) for one in batch.done]
+    if as_json:
+        rows = [{**one.model_dump(mode="json"), "file": RULE_FILES[one.component], "diff": text} for one, text in shown]
+        print_json({"proposals": rows, **costs(batch)})
+    else:
+        for one, text in shown:
+            _print(one, text)
+    stop_if_stopped(batch)
+
+
+def _causes(failures: Sequence[Failure], path: Path | None, lm: str) -> list[tuple[str | None, str]]:
+    """Cause and symptom of each failure: its own cause if it has one, else what the program says."""
+    from dspy_reflex.runtime.program import load_program
+
+    program = load_program("root_cause", path=path, lm=lm)
+    causes: list[tuple[str | None, str]] = []
+    for failure in failures:
+        found = program(failure)
+        own = (failure.model_extra or {}).get("root_cause")
+        causes.append((own if isinstance(own, str) else found.root_cause, found.symptom))
+    return causes
+
+
+def _rule_files(folder: Path) -> dict[str, str]:
+    """The text of each rule file; empty for one that is not there yet."""
+    if not folder.is_dir():
+        raise ConfigError(f"{folder}: no such folder; --base-dir is where the agent's rule files are")
+    paths = {component: folder / name for component, name in RULE_FILES.items()}
+    try:
+        return {c: path.read_text(encoding="utf-8") if path.exists() else "" for c, path in paths.items()}
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"a rule file in {folder} is not UTF-8 ({error.reason}); convert it first") from None
+
+
+def _existing(files: dict[str, str]) -> list[str]:
+    from dspy_reflex.targets.markdown import rules_in
+
+    return [rule for text in files.values() for rule in rules_in(text)]
+
+
+def _diff(proposal: Proposal, files: dict[str, str]) -> str:
+    from dspy_reflex.targets.markdown import diff, with_rule
+
+    before = files[proposal.component]
+    return diff(RULE_FILES[proposal.component], before, with_rule(before, proposal.id, proposal.rule))
+
+
+def _print(proposal: Proposal, diff: str) -> None:
+    click.echo(f"{proposal.id}  {proposal.root_cause}  {', '.join(proposal.failure_ids)}")
+    click.echo(f"  why    {proposal.rationale}")
+    click.echo(f"  by     {proposal.program} on {proposal.model}; {proposal.score}")
+    click.echo(f"\n{diff}")

@@ -1,0 +1,125 @@
+"""Read labelled and unlabelled failures, and say all that is wrong with a file in one message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from dspy_reflex.errors import DatasetError
+from dspy_reflex.evalset.labelled import UNLABELLED_SPLITS, EvalSet, LabelledFailure
+from dspy_reflex.evalset.lines import Line, read_lines
+from dspy_reflex.evalset.problems import Problems
+from dspy_reflex.evalset.rows import to_failure, to_labelled
+from dspy_reflex.records.failure import Failure
+from dspy_reflex.records.taxonomy import Taxonomy
+
+SINGLE_SPLIT = "all"
+"""The split of a data set that is one file."""
+STDIN = "-"
+
+Splits = Mapping[str, tuple[LabelledFailure, ...]]
+
+
+def load_evalset(path: str | Path, taxonomy: Taxonomy, *, leave_out: Iterable[tuple[str, str]] = ()) -> EvalSet:
+    """Read a folder in which every `*.jsonl` is a split, or one JSON Lines file.
+
+    Args:
+        path: The folder or the file.
+        taxonomy: What the labels are checked against.
+        leave_out: Pairs as `("source", "trail/gaia")`: rows of that value go, and with them every row that shares a
+            `group` with one. A split that loses all its rows goes, too.
+
+    Raises:
+        DatasetError: It is missing or cannot be used; names file, line and field of every problem.
+    """
+    place = Path(path)
+    problems = Problems()
+    lines = {name: _read(file, problems) for name, file in _files(place).items()}
+    splits = {name: _labelled(name, found, taxonomy, problems) for name, found in lines.items()}
+    _check_ids([line for found in lines.values() for line in found], problems)
+    problems.raise_if_any()
+    for field, value in leave_out:
+        splits = _without(splits, field, value, place)
+    return EvalSet(place.stem if place.is_file() else place.name, taxonomy, splits)
+
+
+def load_failures(path: str | Path, stdin: IO[bytes] | IO[str] | None = None) -> list[Failure]:
+    """Read unlabelled failures: JSON Lines with at least `task` and `actual_outcome`.
+
+    Args:
+        path: The file; `-` for `stdin`.
+        stdin: Where `-` reads from.
+
+    Raises:
+        DatasetError: It is missing or cannot be used; names file, line and field of every problem.
+    """
+    problems = Problems()
+    if str(path) == STDIN and stdin is not None:
+        content = stdin.read()
+        # Text that Python decoded itself may hold escaped bytes; they surface as what they are: not UTF-8.
+        raw = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
+        lines = read_lines(raw, "<stdin>", problems)
+    else:
+        lines = _read(Path(path), problems)
+    failures = [to_failure(line, problems) for line in lines]
+    problems.raise_if_any()
+    return [failure for failure in failures if failure is not None]
+
+
+def _files(place: Path) -> dict[str, Path]:
+    if not place.is_dir():
+        return {SINGLE_SPLIT: place}
+    files = {file.stem: file for file in sorted(place.glob("*.jsonl")) if not file.name.startswith(".")}
+    if not files:
+        raise DatasetError(f"{place}: no *.jsonl file in this folder; put train.jsonl, val.jsonl and test.jsonl there")
+    return files
+
+
+def _read(file: Path, problems: Problems) -> list[Line]:
+    try:
+        return read_lines(file.read_bytes(), str(file), problems)
+    except FileNotFoundError:
+        raise DatasetError(f"{file}: no such file; give a JSON Lines file or a folder of them") from None
+    except IsADirectoryError:
+        raise DatasetError(f"{file}: a folder; give one JSON Lines file") from None
+    except OSError as error:
+        raise DatasetError(f"{file}: cannot be read ({error.strerror}); check its permissions") from None
+
+
+def _labelled(split: str, lines: Sequence[Line], taxonomy: Taxonomy, problems: Problems) -> tuple[LabelledFailure, ...]:
+    needs_cause = split not in UNLABELLED_SPLITS
+    rows = [to_labelled(line, taxonomy.labels, problems, needs_cause=needs_cause) for line in lines]
+    return tuple(row for row in rows if row is not None)
+
+
+def _check_ids(lines: Iterable[Line], problems: Problems) -> None:
+    """An id names one row of the whole set: both lines are told of a second one."""
+    first: dict[str, str] = {}
+    for line in lines:
+        name = str(line.data.get("id") or "")
+        if name and name in first:
+            problems.add(line.where, f"id {name!r} is already at {first[name]}; give every failure its own id")
+        first.setdefault(name, line.where)
+
+
+def _without(splits: Splits, field: str, value: str, place: Path) -> dict[str, tuple[LabelledFailure, ...]]:
+    everything = [row for rows in splits.values() for row in rows]
+    gone = [row for row in everything if _text(row, field) == value]
+    if not gone:
+        there = sorted({_text(row, field) for row in everything} - {""})
+        has = f"it has {', '.join(there)}" if there else f"its rows have no {field}"
+        raise DatasetError(f"{place}: nothing to leave out, no row has {field}={value}; {has}")
+    groups = {row.group for row in gone if row.group}
+    kept = {
+        name: tuple(row for row in rows if _text(row, field) != value and row.group not in groups)
+        for name, rows in splits.items()
+    }
+    if not any(kept.values()):
+        raise DatasetError(f"{place}: no row is left without {field}={value}; leave out less")
+    return {name: rows for name, rows in kept.items() if rows}
+
+
+def _text(row: LabelledFailure, field: str) -> str:
+    value = row.value(field)
+    return "" if value is None else str(value)

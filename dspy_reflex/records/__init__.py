@@ -1,0 +1,1 @@
+"""The nouns: frozen, versioned records with no input or output of their own."""

@@ -1,0 +1,61 @@
+"""One question to one program: render, ask, parse, and say what it cost. Knows no records, only texts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dspy_reflex.errors import AnswerError
+from dspy_reflex.runtime.artifact import Artifact
+from dspy_reflex.runtime.lm.model import Completion, LanguageModel
+from dspy_reflex.runtime.parse import parse
+from dspy_reflex.runtime.render import render
+
+Problem = Literal["", "refusal", "unparsable"]
+"""Why there are no fields: the model declined, or its answer was not in the form asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back. A refusal or an unparsable answer is data, not an exception; an outage is an exception."""
+
+    fields: Mapping[str, Any] | None
+    """The output fields; None if there was a problem."""
+    problem: Problem
+    detail: str
+    """What was wrong, in words; empty if nothing."""
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    """Wall time of the call, in seconds."""
+
+
+def ask(artifact: Artifact, model: LanguageModel, values: Mapping[str, str]) -> Answer:
+    """Run one program on one input.
+
+    Raises:
+        ModelError: The model cannot be used or reached.
+        RenderError: An input field is missing.
+    """
+    started = time.perf_counter()
+    completion = model.complete(render(artifact, values))
+    return _read(artifact, completion, time.perf_counter() - started)
+
+
+async def aask(artifact: Artifact, model: LanguageModel, values: Mapping[str, str]) -> Answer:
+    """Like `ask`, without blocking the event loop."""
+    started = time.perf_counter()
+    completion = await model.acomplete(render(artifact, values))
+    return _read(artifact, completion, time.perf_counter() - started)
+
+
+def _read(artifact: Artifact, completion: Completion, seconds: float) -> Answer:
+    cost = (completion.input_tokens, completion.output_tokens, seconds)
+    if completion.finish == "refusal":
+        return Answer(None, "refusal", "the model declined", *cost)
+    try:
+        return Answer(parse(artifact.data["outputs"], completion.text), "", "", *cost)
+    except AnswerError as error:
+        return Answer(None, "unparsable", str(error), *cost)

@@ -1,0 +1,150 @@
+"""The compiled program's file: one JSON object that says all there is to know about the program.
+
+Both wings know this format and nothing else of each other. A file is trusted only after its digest, format and label
+set were checked. Standard library only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dspy_reflex.errors import ProgramError
+
+FORMAT = "dspy-reflex/program"
+FORMAT_VERSION = 1
+ANY_MODEL = "any"
+"""The model of a program that was compiled for none: the guide alone, no demos, no cues."""
+
+REQUIRED = (
+    "program", "inputs", "outputs", "messages", "tail", "labels", "taxonomy", "model", "threshold", "demos",
+    "optimizer", "seed", "data", "scores", "instructions", "dspy_version",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A checked artefact. `data` is the file's content; the attributes are what the runtime reads of it."""
+
+    data: Mapping[str, Any]
+
+    @property
+    def program(self) -> str:
+        """Which program it is: `root_cause` or `rule`."""
+        return self.data["program"]
+
+    @property
+    def version(self) -> str:
+        """Twelve hex digits of its content."""
+        return self.data["digest"][:12]
+
+    @property
+    def name(self) -> str:
+        """Program and version, as a diagnosis quotes them."""
+        return f"{self.program}@{self.version}"
+
+    @property
+    def model(self) -> str:
+        """The model it was compiled for; `any` for the guide-only program."""
+        return self.data["model"]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The label set of its taxonomy, in order."""
+        return tuple(self.data["labels"])
+
+    @property
+    def threshold(self) -> float | None:
+        """Confidence below which an answer needs review; None where none was measured."""
+        return self.data["threshold"]
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the input fields, in the order of the prompt."""
+        return tuple(field["name"] for field in self.data["inputs"])
+
+    @property
+    def score(self) -> str:
+        """What it scored on the data it was selected on, in words; `unmeasured` when nobody measured it."""
+        scores = self.data["scores"]
+        if not scores:
+            return "unmeasured"
+        low, high = scores["interval"]
+        return f"{scores['on']} {scores['metric']} {scores['value']:.2f} [{low:.2f}, {high:.2f}], n={scores['n']}"
+
+    def to_dspy(self) -> dict[str, Any]:
+        """The state that `dspy.Module.load_state` takes; its file form is what `dspy.Module.load` reads."""
+        fields = [*self.data["inputs"], *self.data["outputs"]]
+        described = [{"prefix": field["prefix"], "description": field["desc"]} for field in fields]
+        signature = {"instructions": self.data["instructions"], "fields": described}
+        demos = [{**demo["values"], "augmented": demo["bootstrapped"]} for demo in self.data["demos"]]
+        return {"predict": {"traces": [], "train": [], "demos": demos, "signature": signature, "lm": None}}
+
+
+def digest_of(data: Mapping[str, Any]) -> str:
+    """SHA-256 over the canonical JSON of everything but the digest itself, in hex."""
+    content = {key: value for key, value in data.items() if key != "digest"}
+    return hashlib.sha256(_canonical(content).encode()).hexdigest()
+
+
+def seal(content: Mapping[str, Any]) -> Artifact:
+    """Make an artefact out of its content: add format and digest.
+
+    Raises:
+        ProgramError: A required key is missing.
+    """
+    data = {"format": FORMAT, "format_version": FORMAT_VERSION, **content}
+    return check({**data, "digest": digest_of(data)}, "the new artefact")
+
+
+def dumps(artifact: Artifact) -> str:
+    """The file's text: indented for people, the same bytes for the same content."""
+    return json.dumps(artifact.data, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+
+
+def read(path: Path) -> Artifact:
+    """Read and check a file.
+
+    Raises:
+        ProgramError: It is missing, not JSON, of another format, or was changed since it was written.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ProgramError(f"{path}: no such program file; `dspy-reflex programs list` shows what there is") from None
+    except (OSError, ValueError) as error:
+        raise ProgramError(f"{path}: cannot be read as a program ({error}); compile it again") from None
+    return check(data, str(path))
+
+
+def check(data: Any, where: str) -> Artifact:
+    """Check format, keys, digest and label set of a parsed file; `where` is named in errors.
+
+    Raises:
+        ProgramError: One of them is wrong.
+    """
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise ProgramError(f"{where}: not a dspy-reflex program; give a file made by `dspy-reflex compile`")
+    if data.get("format_version") != FORMAT_VERSION:
+        raise ProgramError(f"{where}: program format {data.get('format_version')!r} is not {FORMAT_VERSION}; recompile")
+    if missing := [key for key in (*REQUIRED, "digest") if key not in data]:
+        raise ProgramError(f"{where}: the program lacks {', '.join(missing)}; compile it again")
+    if data["digest"] != digest_of(data):
+        raise ProgramError(f"{where}: the program was changed after it was compiled (digest differs); compile it again")
+    _check_labels(data, where)
+    return Artifact(data)
+
+
+def _check_labels(data: dict[str, Any], where: str) -> None:
+    choices = {field["name"]: field.get("choices") for field in data["outputs"]}
+    asked = choices.get("root_cause")
+    if asked is not None and list(asked) != list(data["labels"]):
+        raise ProgramError(f"{where}: the prompt's labels are not the taxonomy's; compile it again")
+
+
+def _canonical(content: Mapping[str, Any]) -> str:
+    return json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

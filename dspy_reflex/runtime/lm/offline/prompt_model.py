@@ -1,0 +1,110 @@
+"""The offline learner as a prompt model: it answers the questions that DSPy's instruction optimizers ask.
+
+Shown labelled examples, it mines them for cues (and rules) and writes them down; asked for an instruction, it puts what
+was written down under the basic instruction, a longer or shorter sheet for different seeds.
+"""
+
+from __future__ import annotations
+
+import ast
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from dspy_reflex.runtime.lm.offline.cues import SMALLEST_WEIGHTS, mine, read_sheets, without_sheets, write_sheet
+from dspy_reflex.runtime.lm.offline.features import Features, features_of
+from dspy_reflex.runtime.lm.offline.prompt import Fields
+from dspy_reflex.runtime.lm.offline.rulebook import Entry, collect, read_book, without_books, write_book
+
+MAX_EXAMPLES = 400
+"""The most examples mined at once; the cost grows with their square."""
+REPEATED = 2.0
+"""An output whose values occur this often on average is a closed choice, not a text."""
+BOOK_SHARES = (1.0, 0.7)
+"""How much of a rule book goes into an instruction."""
+
+
+def observe(case: Fields) -> str:
+    """Observations about the labelled examples in a `DatasetDescriptor` question."""
+    examples = _examples(case.get("examples", ""))[:MAX_EXAMPLES]
+    if not examples:
+        return "COMPLETE"
+    features = [features_of(inputs) for inputs, _ in examples]
+    outputs = [answers for _, answers in examples]
+    parts = [f"{len(examples)} labelled examples were read."]
+    for name in _choices(outputs):
+        parts += _sheets(features, [answers[name] for answers in outputs])
+    if book := _book(examples, features):
+        parts.append(write_book(book))
+    return "\n".join(parts) + "\n"
+
+
+def instruct(case: Fields, seed: int) -> str:
+    """An instruction: the basic one, and what was observed, more or less of it by seed."""
+    rng = random.Random(seed)
+    seen = case.get("dataset_description", "")
+    basic = without_books(without_sheets(case.get("basic_instruction", "")))
+    parts = [basic]
+    if sheets := read_sheets(seen):
+        parts.append(write_sheet(rng.choice(sheets)))
+    if book := read_book(seen):
+        share = rng.choice(BOOK_SHARES)
+        kept = sorted(rng.sample(range(len(book)), max(1, round(share * len(book)))))
+        parts.append(write_book([book[i] for i in kept]))
+    return "\n\n".join(parts)
+
+
+def _sheets(features: Sequence[Features], labels: Sequence[str]) -> list[str]:
+    classes = sorted(set(labels))
+    if len(classes) < 2:
+        return []
+    return [write_sheet(mine(features, labels, classes, smallest)) for smallest in SMALLEST_WEIGHTS]
+
+
+def _book(examples: Sequence[tuple[Fields, Fields]], features: Sequence[Features]) -> list[Entry]:
+    if "rule" not in examples[0][1]:
+        return []
+    kind = _shared_input([inputs for inputs, _ in examples])
+    place = next(iter(_choices([answers for _, answers in examples])), "")
+    rows = [
+        (inputs.get(kind, "any"), answers.get(place, ""), answers["rule"], seen)
+        for (inputs, answers), seen in zip(examples, features, strict=True)
+        if answers.get("rule")
+    ]
+    return collect(rows)
+
+
+def _choices(outputs: Sequence[Fields]) -> list[str]:
+    """Outputs that look like one of a closed list: few different values, none of them long."""
+    return [name for name in outputs[0] if _is_closed([answers.get(name, "") for answers in outputs])]
+
+
+def _shared_input(inputs: Sequence[Fields]) -> str:
+    return next((name for name in inputs[0] if _is_closed([fields.get(name, "") for fields in inputs])), "")
+
+
+def _is_closed(values: Sequence[str]) -> bool:
+    counts = Counter(values)
+    return len(values) >= REPEATED * len(counts) and all(value and len(value) <= 80 for value in counts)
+
+
+def _examples(text: str) -> list[tuple[Fields, Fields]]:
+    """Inputs and outputs out of the `repr` of a list of `dspy.Example`s; nothing is executed."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return []
+    calls = tree.body.elts if isinstance(tree.body, ast.List) else []
+    return [example for call in calls if (example := _example(call))]
+
+
+def _example(call: ast.expr) -> tuple[Fields, Fields] | None:
+    match call:
+        case ast.Call(func=ast.Call(args=[ast.Dict() as body]), keywords=[ast.keyword(value=ast.Set() as keys)]):
+            values: Mapping[object, object] = ast.literal_eval(body)
+            named: set[object] = ast.literal_eval(keys)
+        case _:
+            return None
+    texts = {str(name): value for name, value in values.items() if isinstance(value, str)}
+    inputs = {name: value for name, value in texts.items() if name in named}
+    return inputs, {name: value for name, value in texts.items() if name not in named}

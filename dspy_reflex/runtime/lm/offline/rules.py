@@ -1,0 +1,129 @@
+"""Write a rule for a case: find the rules that answered like cases, and take the one that most of them agree with.
+
+Choosing the candidate with the highest expected agreement with the others, weighted by how near their examples are, is
+minimum Bayes risk decoding (S. Kumar, W. Byrne: Minimum Bayes-risk decoding for statistical machine translation,
+NAACL 2004) with word overlap as the gain.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from dspy_reflex.runtime.lm.offline.features import Features, features_of, words_of
+from dspy_reflex.runtime.lm.offline.learner import rarity_of, unit_vector
+from dspy_reflex.runtime.lm.offline.prompt import Fields, Task
+from dspy_reflex.runtime.lm.offline.rulebook import Entry, read_book
+
+DEFINITION = re.compile(r"^- ([^:;()]+?): ")
+REMEDY = re.compile(r"^Usual remedy: (.+)$")
+NEARNESS = 12.0
+"""How much more a near example counts than a far one."""
+SAME_RULE = 0.8
+"""Word overlap from which two rules say the same."""
+MAX_CHARS = 300
+"""What a rule may be long in all; a remedy is added only where it fits."""
+
+
+class RuleWriter:
+    """What a prompt teaches about writing rules."""
+
+    def __init__(self, task: Task, field: str, place: str) -> None:
+        """Read rules out of the demos and rule books of a task; `field` is the rule, `place` the closed choice."""
+        self._places = task.choices.get(place, ())
+        self._remedies = _remedies(task.instructions)
+        self._entries = list(read_book(task.instructions))
+        examples: list[Features] = [Counter(entry.words) for entry in self._entries]
+        for demo in task.demos:
+            if rule := demo.outputs.get(field):
+                self._entries.append(Entry(self._key(demo.inputs), demo.outputs.get(place, ""), (), rule))
+                examples.append(features_of(demo.inputs))
+        self._rarity = rarity_of(examples) if examples else {}
+        self._vectors = [unit_vector(example, self._rarity) for example in examples]
+        self._common = _rareness([entry.rule for entry in self._entries])
+
+    def write(self, case: Fields) -> tuple[str, str, str]:
+        """Rule, place and rationale for one case."""
+        remedy = self._remedies.get(self._key(case), "")
+        near = self._near(case)
+        if not near:
+            return _from_remedy(remedy), self._places[0] if self._places else "", "The usual remedy; no example was near."
+        there = [set(words_of(line)) for line in case.get("existing_rules", "").splitlines()]
+        fresh = [entry for entry, _ in near if not _among(entry.rule, there)] or [near[0][0]]
+        best = max(fresh, key=lambda entry: (_agreement(entry.rule, near, self._common), entry.rule))
+        votes: dict[str, float] = {}
+        for entry, weight in near:
+            votes[entry.place] = votes.get(entry.place, 0.0) + weight
+        place = max(votes, key=lambda name: (votes[name], name))
+        why = f"{len(near)} labelled failures with this cause were answered by rules of this kind."
+        return _with_remedy(best.rule, remedy), place, why
+
+    def _key(self, inputs: Fields) -> str:
+        """What a rule has to be for: the input that is one of the defined labels."""
+        return next((text for text in inputs.values() if text in self._remedies), "")
+
+    def _near(self, case: Fields) -> list[tuple[Entry, float]]:
+        key, vector = self._key(case), unit_vector(features_of(case), self._rarity)
+        near: list[tuple[Entry, float]] = []
+        for entry, other in zip(self._entries, self._vectors, strict=True):
+            if entry.key == key:
+                near.append((entry, math.exp(NEARNESS * _cosine(vector, other))))
+        return sorted(near, key=lambda pair: (-pair[1], pair[0].rule))
+
+
+def _remedies(instructions: str) -> dict[str, str]:
+    """The labels that an instruction defines, a line each, and the usual remedy under them."""
+    found: dict[str, str] = {}
+    label = ""
+    for line in instructions.splitlines():
+        if match := DEFINITION.match(line):
+            label = match.group(1)
+            found.setdefault(label, "")
+        elif (match := REMEDY.match(line)) and label:
+            found[label] = match.group(1)
+    return found
+
+
+def _from_remedy(remedy: str) -> str:
+    first = remedy or "stop and check the step against its source at most twice, then report what is open"
+    return f"When a step of this kind comes up, {first}."
+
+
+def _with_remedy(rule: str, remedy: str) -> str:
+    """The rule, and of the remedy the parts that fit behind it."""
+    whole = rule.rstrip(". ")
+    for part in remedy.split("; "):
+        if part and len(whole) + len(part) + 3 <= MAX_CHARS:
+            whole += f"; {part}"
+    return f"{whole}."
+
+
+def _agreement(rule: str, near: Sequence[tuple[Entry, float]], common: Mapping[str, float]) -> float:
+    """How much of what the near rules say this one says, too: rare words count more, near rules count more."""
+    words = set(words_of(rule))
+    return sum(weight * _share(words, set(words_of(entry.rule)), common) for entry, weight in near)
+
+
+def _share(words: set[str], other: set[str], common: Mapping[str, float]) -> float:
+    whole = sum(common.get(word, 0.0) for word in other)
+    return sum(common.get(word, 0.0) for word in other & words) / whole if whole else 0.0
+
+
+def _rareness(rules: Sequence[str]) -> dict[str, float]:
+    used = Counter(word for rule in rules for word in set(words_of(rule)))
+    return {word: math.log(len(rules) / count) for word, count in used.items()}
+
+
+def _among(rule: str, rules: Sequence[set[str]]) -> bool:
+    words = set(words_of(rule))
+    return any(_overlap(words, other) >= SAME_RULE for other in rules)
+
+
+def _overlap(a: set[str], b: set[str]) -> float:
+    return 2 * len(a & b) / (len(a) + len(b)) if a and b else 0.0
+
+
+def _cosine(a: Mapping[str, float], b: Mapping[str, float]) -> float:
+    return sum(value * b[name] for name, value in a.items() if name in b)

@@ -1,0 +1,122 @@
+"""Many questions to one program: in order, several at a time, within a budget, and never losing what is done."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from dspy_reflex.errors import BudgetError, ConfigError, ModelError
+from dspy_reflex.runtime.answer import Answer
+from dspy_reflex.runtime.lm.prices import cost_usd
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+@dataclass(frozen=True)
+class Batch(Generic[Out]):
+    """What came back before the end or the stop."""
+
+    done: tuple[Out, ...]
+    """Results, in the order of the questions."""
+    left: int
+    """Questions that were not answered."""
+    stopped: str
+    """Why some are left, in a sentence; empty if none are."""
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    """None if the model's price is not known."""
+
+
+class Meter:
+    """What a batch has used so far, and whether there is room for one more question."""
+
+    def __init__(self, model: str, max_usd: float | None) -> None:
+        """Count for a model; `max_usd` None is no limit.
+
+        Raises:
+            ConfigError: There is a limit, but no price to hold against it.
+        """
+        if max_usd is not None and cost_usd(model, 0, 0) is None:
+            raise ConfigError(f"--max-usd: the price of {model} is not known; give one in a file named by REFLEX_PRICES")
+        self._model, self._max_usd, self._lock = model, max_usd, threading.Lock()
+        self.calls = self.input_tokens = self.output_tokens = 0
+
+    @property
+    def usd(self) -> float | None:
+        """Money spent so far."""
+        return cost_usd(self._model, self.input_tokens, self.output_tokens)
+
+    def count(self, answer: Answer) -> None:
+        """Add what one answer used."""
+        with self._lock:
+            self.calls += 1
+            self.input_tokens += answer.input_tokens
+            self.output_tokens += answer.output_tokens
+
+    def check(self) -> None:
+        """Stop before the next question if the money is spent.
+
+        Raises:
+            BudgetError: It is.
+        """
+        with self._lock:
+            spent = self.usd
+        if self._max_usd is not None and spent is not None and spent >= self._max_usd:
+            raise BudgetError(f"the budget of {self._max_usd} USD is spent ({spent:.4f} USD); raise --max-usd to go on")
+
+
+def run_batch(
+    questions: Sequence[In],
+    ask: Callable[[In], tuple[Out, Answer]],
+    *,
+    meter: Meter,
+    concurrency: int = 1,
+    tick: Callable[[int], None] = lambda _: None,
+) -> Batch[Out]:
+    """Ask all questions; an outage or a spent budget ends it early and keeps what is done.
+
+    Args:
+        questions: In the order in which results are wanted.
+        ask: One question; safe to call from several threads.
+        meter: Counts and limits.
+        concurrency: Questions at a time.
+        tick: Told how many are done.
+    """
+
+    def one(question: In) -> Out:
+        meter.check()
+        result, answer = ask(question)
+        meter.count(answer)
+        return result
+
+    done: list[Out] = []
+    stopped = ""
+    with ThreadPoolExecutor(max_workers=concurrency) as pool:
+        pending = _submitted(pool, one, questions, concurrency)
+        try:
+            for future in pending:
+                done.append(future.result())
+                tick(len(done))
+        except (ModelError, BudgetError) as error:
+            stopped = str(error)
+            pool.shutdown(wait=True, cancel_futures=True)
+    left = len(questions) - len(done)
+    return Batch(tuple(done), left, stopped, meter.calls, meter.input_tokens, meter.output_tokens, meter.usd)
+
+
+def _submitted(
+    pool: ThreadPoolExecutor, one: Callable[[In], Out], questions: Sequence[In], concurrency: int
+) -> Iterator[Future[Out]]:
+    """Futures in order, with never more than a few questions ahead of the results."""
+    ahead: list[Future[Out]] = []
+    for question in questions:
+        ahead.append(pool.submit(one, question))
+        if len(ahead) > concurrency:
+            yield ahead.pop(0)
+    yield from ahead

@@ -1,0 +1,55 @@
+"""Diagnosed failures in, proposals out: one for each mechanism, not one for each failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dspy_reflex.records.failure import Failure
+from dspy_reflex.records.proposal import Proposal
+from dspy_reflex.runtime.answer import Answer
+from dspy_reflex.runtime.program import RuleProgram
+from dspy_reflex.stages.batch import Batch, Meter, run_batch
+
+
+@dataclass(frozen=True)
+class Group:
+    """Failures that share a root cause and a symptom."""
+
+    root_cause: str
+    symptom: str
+    failures: tuple[Failure, ...]
+
+
+def grouped(failures: Sequence[Failure], causes: Sequence[tuple[str | None, str]]) -> list[Group]:
+    """Group failures by (root cause, symptom), in order of first appearance; those without a cause are left out."""
+    groups: dict[tuple[str, str], list[Failure]] = {}
+    for failure, (cause, symptom) in zip(failures, causes, strict=True):
+        if cause is not None:
+            groups.setdefault((cause, symptom), []).append(failure)
+    return [Group(cause, symptom, tuple(found)) for (cause, symptom), found in groups.items()]
+
+
+def propose(
+    program: RuleProgram,
+    groups: Sequence[Group],
+    existing_rules: Sequence[str],
+    *,
+    concurrency: int = 1,
+    max_usd: float | None = None,
+    tick: Callable[[int], None] = lambda _: None,
+) -> Batch[Proposal]:
+    """Propose a rule for each group.
+
+    An outage or a spent budget ends the batch early; the batch says so and keeps what is done.
+
+    Raises:
+        RefusalError: The model gave no usable rule.
+        ConfigError: `max_usd` is given and the model's price is not known.
+    """
+
+    def one(group: Group) -> tuple[Proposal, Answer]:
+        return program.explained(group.failures, group.root_cause, existing_rules)
+
+    meter = Meter(program.model.name, max_usd)
+    return run_batch(groups, one, meter=meter, concurrency=concurrency, tick=tick)

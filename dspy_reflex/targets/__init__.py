@@ -1,0 +1,1 @@
+"""Where a rule is written and read back, one file per format."""

@@ -5,7 +5,7 @@ WORKERS ?= 2
 BIN := .venv/bin
 RUN_BIN := .venv-run/bin
 UV := $(shell command -v uv 2>/dev/null)
-SOURCES := $(shell find dspy_reflex programs datasets -type f -not -name '*.pyc' 2>/dev/null)
+SOURCES := $(shell find dspy_reflex -type f -not -name '*.pyc')
 LINTED := dspy_reflex tests benchmarks
 DEMO := build/demo
 
@@ -48,7 +48,7 @@ lint: setup ## Style, types and imports between rooms
 	@$(BIN)/ruff check $(LINTED)
 	@$(BIN)/ruff format --check $(LINTED)
 	@$(BIN)/pyright --pythonpath $(BIN)/python
-	@$(BIN)/lint-imports --quiet
+	@$(BIN)/lint-imports --no-logo --no-cache
 
 fix: setup ## Repair what can be repaired: imports, formatting
 	@$(BIN)/ruff check --fix $(LINTED)
@@ -64,14 +64,13 @@ wheel: setup ## Build the wheel into dist/
 	@$(BIN)/python -m hatchling build -t wheel
 
 clean: ## Remove environments, caches and builds
-	@rm -rf .venv .venv-run build dist .hypothesis .pytest_cache .ruff_cache .import_linter_cache
+	@rm -rf .venv .venv-run build dist .hypothesis .pytest_cache .ruff_cache
 	@find dspy_reflex tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: new-enough
-new-enough:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "make: $(PYTHON) is missing or older than Python 3.11: name one, as in make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+new_enough = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "make: $(PYTHON) is missing or older than Python 3.11: name one, as in make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 
-.venv/.ready: requirements.lock pyproject.toml | new-enough
+.venv/.ready: requirements.lock pyproject.toml
+	@$(new_enough)
 	@echo "setting up .venv (once, a minute or two)" >&2
 	@$(call make_venv,.venv)
 	@$(call install,.venv) -r requirements.lock
@@ -80,7 +79,8 @@ new-enough:
 	@touch $@
 
 # The wheel, as a user gets it: nothing of the checkout is importable there. pip takes no hashes in constraints.
-.venv-run/.ready: .venv/.ready $(SOURCES) | new-enough
+.venv-run/.ready: .venv/.ready $(SOURCES)
+	@$(new_enough)
 	@echo "setting up .venv-run" >&2
 	@$(call make_venv,.venv-run)
 	@sed -e '/^ *--hash=/d' -e 's/ *\\$$//' requirements.lock > .venv-run/constraints.txt

@@ -115,7 +115,7 @@ def as_text(value: object) -> str:
     """
     try:
         return _block(_plain(value, ()))
-    except Exception:  # an object's own code ran: whatever it raised, the failure must still be told
+    except Exception:  # noqa: BLE001 - an object's own code ran: whatever it raised, the failure must still be told
         return _unreadable(value)
 
 
@@ -155,7 +155,7 @@ def _plain(value: object, above: tuple[int, ...]) -> Any:
     """The value as JSON types; `above` holds the identities of the containers around it."""
     try:
         return _plain_container(value, above) if _is_container(value) else _plain_scalar(value)
-    except Exception:  # as in `as_text`: one odd member must not cost its neighbours
+    except Exception:  # noqa: BLE001 - as in `as_text`: one odd member must not cost its neighbours
         return _unreadable(value)
 
 

@@ -129,7 +129,9 @@ def test_the_sdist_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
 
 def test_it_runs_without_the_compile_wing(installed: Installed) -> None:
     """Neither DSPy nor the checkout is importable where the next tests run."""
-    probe = "from importlib.util import find_spec as f; print([n for n in ('dspy', 'sklearn', 'numpy', 'tests') if f(n)])"
+    probe = (
+        "from importlib.util import find_spec as f; print([n for n in ('dspy', 'sklearn', 'numpy', 'tests') if f(n)])"
+    )
     assert installed.run("python", "-c", probe).stdout.strip() == "[]"
     where = installed.run("python", "-c", "import dspy_reflex; print(dspy_reflex.__file__)").stdout.strip()
     assert Path(where).is_relative_to(installed.bin.parent)

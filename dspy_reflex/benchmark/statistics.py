@@ -200,7 +200,7 @@ def _numpy() -> Any:
 
 def _scipy_stats() -> Any:
     try:
-        from scipy import stats  # pyright: ignore
+        from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
     except ImportError:
         raise MissingExtraError("an interval", "compile") from None
     return stats

@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dspy_reflex.cli.common import (
-    FILE, PROGRAM, as_json, concurrency_option, datasets_option, default_datasets, leave_out_option, lm_option,
-    need_compile, print_json, teller,
+    FILE,
+    PROGRAM,
+    as_json,
+    concurrency_option,
+    datasets_option,
+    default_datasets,
+    leave_out_option,
+    lm_option,
+    need_compile,
+    print_json,
+    teller,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -71,12 +80,12 @@ def command(
 def _rows(
     places: tuple[Path, ...], split: str | None, taxonomy: Taxonomy, leave_out: tuple[tuple[str, str], ...]
 ) -> tuple[str, list[LabelledFailure]]:
+    from dspy_reflex.evalset.leave_out import leave_out as without
     from dspy_reflex.evalset.load import SINGLE_SPLIT, load_evalset
 
     rows: list[LabelledFailure] = []
     names: list[str] = []
-    for place in places:
-        evalset = load_evalset(place, taxonomy, leave_out=leave_out)
+    for evalset in without([load_evalset(place, taxonomy) for place in places], leave_out):
         chosen = SINGLE_SPLIT if SINGLE_SPLIT in evalset.splits else split or "test"
         rows += evalset.split(chosen)
         names.append(evalset.name if chosen == SINGLE_SPLIT else f"{evalset.name}/{chosen}")

@@ -8,8 +8,17 @@ from typing import Any
 import click
 
 from dspy_reflex.cli.common import (
-    FILE, PROGRAM, as_json, datasets_option, default_datasets, leave_out_option, lm_option, need_compile, print_json,
-    taxonomy_option, teller,
+    FILE,
+    PROGRAM,
+    as_json,
+    datasets_option,
+    default_datasets,
+    leave_out_option,
+    lm_option,
+    need_compile,
+    print_json,
+    taxonomy_option,
+    teller,
 )  # fmt: skip
 
 OPTIMIZERS = ("labeled_few_shot", "bootstrap_few_shot", "bootstrap_random_search", "miprov2")
@@ -34,7 +43,7 @@ OPTIMIZERS = ("labeled_few_shot", "bootstrap_few_shot", "bootstrap_random_search
 def command(
     program: str, datasets: tuple[Path, ...], taxonomy: str, out: Path, run: Path | None, as_json: bool, **options: Any
 ) -> None:
-    """Compile root_cause or rule on labelled failures and export it as one file.
+    r"""Compile root_cause or rule on labelled failures and export it as one file.
 
     \b
     labeled_few_shot         labelled rows as demos; no model call

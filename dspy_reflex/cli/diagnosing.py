@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -62,7 +62,7 @@ def progress(say: Callable[[str], None], total: int) -> Callable[[int], None]:
     return tick
 
 
-def costs(batch: Batch[object]) -> dict[str, object]:
+def costs(batch: Batch[Any]) -> dict[str, object]:
     """What a batch used, for JSON."""
     return {
         "left": batch.left,
@@ -74,7 +74,7 @@ def costs(batch: Batch[object]) -> dict[str, object]:
     }
 
 
-def stop_if_stopped(batch: Batch[object]) -> None:
+def stop_if_stopped(batch: Batch[Any]) -> None:
     """Say why failures are left, and leave with exit code 1."""
     if batch.stopped:
         click.echo(f"stopped: {batch.stopped} ({batch.left} left)", err=True)
@@ -95,10 +95,10 @@ def _print(failures: list[Failure], batch: Batch[Diagnosis]) -> None:
     console.print(table)
     if batch.done:
         console.print(f"\nby {batch.done[0].program} on {batch.done[0].model}; {batch.done[0].score}\n")
-        _distribution(console, batch.done)
+        _distribution(batch.done)
 
 
-def _distribution(console: object, found: tuple[Diagnosis, ...]) -> None:
+def _distribution(found: tuple[Diagnosis, ...]) -> None:
     counts = Counter(one.root_cause or "(no answer)" for one in found)
     for cause, count in counts.most_common():
         bar = "\u2588" * max(1, round(BAR * count / len(found)))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dspy_reflex.cli.common import FILE, as_json, need_compile, print_json
+from dspy_reflex.cli.common import FILE, PROGRAM, as_json, need_compile, print_json, taxonomy_option
 from dspy_reflex.errors import ProgramError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ ALPHABET = "abc XYZ 0189 _-.,:;'\"`{}[]()<>#|\\/\n\t\u00e9\u00df\u4e2d\u2028\U00
 
 @click.group("programs")
 def command() -> None:
-    """List, show, verify and export compiled programs."""
+    """List, show, verify and export programs, and write guide-only ones."""
 
 
 @command.command("list")
@@ -40,7 +41,9 @@ def list_programs(as_json: bool) -> None:
         print_json(rows)
         return
     for row in rows:
-        click.echo(f"{'*' if row['current'] else ' '} {row['name']:<24} {row['model']:<14} {row['score']}  {row['path']}")
+        click.echo(
+            f"{'*' if row['current'] else ' '} {row['name']:<24} {row['model']:<14} {row['score']}  {row['path']}"
+        )
 
 
 @command.command("show")
@@ -53,7 +56,9 @@ def show(path: Path, as_json: bool) -> None:
         print_json(one.data)
         return
     data = one.data
-    click.echo(f"{one.name}, compiled for {one.model} by {data['optimizer'].get('name', 'nobody')}, seed {data['seed']}")
+    click.echo(
+        f"{one.name}, compiled for {one.model} by {data['optimizer'].get('name', 'nobody')}, seed {data['seed']}"
+    )
     click.echo(f"score      {one.score}")
     click.echo(f"threshold  {one.threshold}")
     click.echo(f"data       {data['data']['name']}: {len(data['data']['train'])} train, {len(data['data']['val'])} val")
@@ -70,19 +75,18 @@ def verify(path: Path, inputs: int, as_json: bool) -> None:
     """Check that a program renders byte for byte what the installed DSPy would send."""
     one = _read(path)
     need_compile("programs verify")
-    import dspy
-
     from dspy_reflex.optimize.publish import load_module, same_rendering
 
+    installed = version("dspy")
     module, rng = load_module(one), random.Random(0)
     for i in range(inputs):
         values = {name: "".join(rng.choices(ALPHABET, k=rng.randrange(400))) for name in one.inputs}
         if not same_rendering(one, module, values):
-            raise ProgramError(f"{path}: input {i} renders differently in DSPy {dspy.__version__}; compile it again")
+            raise ProgramError(f"{path}: input {i} renders differently in DSPy {installed}; compile it again")
     if as_json:
-        print_json({"program": one.name, "inputs": inputs, "dspy": dspy.__version__, "equal": True})
+        print_json({"program": one.name, "inputs": inputs, "dspy": installed, "equal": True})
     else:
-        click.echo(f"{one.name}: {inputs} inputs render byte for byte as in DSPy {dspy.__version__}")
+        click.echo(f"{one.name}: {inputs} inputs render byte for byte as in DSPy {installed}")
 
 
 @command.command("export")
@@ -102,6 +106,35 @@ def export(path: Path, to_dspy: bool, out: Path, as_json: bool) -> None:
         print_json({"program": one.name, "out": str(out)})
     else:
         click.echo(f"{one.name} written to {out}")
+
+
+@command.command("guide")
+@click.argument("program", type=PROGRAM)
+@taxonomy_option
+@click.option("--out", type=FILE, default=Path("programs"), show_default=True, help="Library the program goes to.")
+@as_json
+def guide(program: str, taxonomy: str, out: Path, as_json: bool) -> None:
+    """Write the guide-only program: definitions, boundaries and ties, no cues, no demos, compiled for no model.
+
+    It is what a model gets that nothing was compiled for.
+    """
+    need_compile("programs guide")
+    from dspy_reflex.files import write_atomic
+    from dspy_reflex.optimize.modules import PROGRAMS
+    from dspy_reflex.optimize.publish import publish
+    from dspy_reflex.runtime.artifact import dumps
+    from dspy_reflex.runtime.library import set_current
+    from dspy_reflex.taxonomies.load import load_taxonomy
+
+    labels = load_taxonomy(taxonomy)
+    made = publish(PROGRAMS[program](labels), labels)
+    path = out / program / f"{made.version}.json"
+    write_atomic(path, dumps(made).encode())
+    set_current(out, made)
+    if as_json:
+        print_json({"artifact": str(path), "program": made.name})
+    else:
+        click.echo(f"{made.name} written to {path}")
 
 
 def _read(path: Path) -> Artifact:

@@ -21,14 +21,12 @@ STDIN = "-"
 Splits = Mapping[str, tuple[LabelledFailure, ...]]
 
 
-def load_evalset(path: str | Path, taxonomy: Taxonomy, *, leave_out: Iterable[tuple[str, str]] = ()) -> EvalSet:
+def load_evalset(path: str | Path, taxonomy: Taxonomy) -> EvalSet:
     """Read a folder in which every `*.jsonl` is a split, or one JSON Lines file.
 
     Args:
         path: The folder or the file.
         taxonomy: What the labels are checked against.
-        leave_out: Pairs as `("source", "trail/gaia")`: rows of that value go, and with them every row that shares a
-            `group` with one. A split that loses all its rows goes, too.
 
     Raises:
         DatasetError: It is missing or cannot be used; names file, line and field of every problem.
@@ -39,8 +37,6 @@ def load_evalset(path: str | Path, taxonomy: Taxonomy, *, leave_out: Iterable[tu
     splits = {name: _labelled(name, found, taxonomy, problems) for name, found in lines.items()}
     _check_ids([line for found in lines.values() for line in found], problems)
     problems.raise_if_any()
-    for field, value in leave_out:
-        splits = _without(splits, field, value, place)
     return EvalSet(place.stem if place.is_file() else place.name, taxonomy, splits)
 
 
@@ -101,25 +97,3 @@ def _check_ids(lines: Iterable[Line], problems: Problems) -> None:
         if name and name in first:
             problems.add(line.where, f"id {name!r} is already at {first[name]}; give every failure its own id")
         first.setdefault(name, line.where)
-
-
-def _without(splits: Splits, field: str, value: str, place: Path) -> dict[str, tuple[LabelledFailure, ...]]:
-    everything = [row for rows in splits.values() for row in rows]
-    gone = [row for row in everything if _text(row, field) == value]
-    if not gone:
-        there = sorted({_text(row, field) for row in everything} - {""})
-        has = f"it has {', '.join(there)}" if there else f"its rows have no {field}"
-        raise DatasetError(f"{place}: nothing to leave out, no row has {field}={value}; {has}")
-    groups = {row.group for row in gone if row.group}
-    kept = {
-        name: tuple(row for row in rows if _text(row, field) != value and row.group not in groups)
-        for name, rows in splits.items()
-    }
-    if not any(kept.values()):
-        raise DatasetError(f"{place}: no row is left without {field}={value}; leave out less")
-    return {name: rows for name, rows in kept.items() if rows}
-
-
-def _text(row: LabelledFailure, field: str) -> str:
-    value = row.value(field)
-    return "" if value is None else str(value)

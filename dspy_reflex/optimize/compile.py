@@ -6,7 +6,7 @@ import contextlib
 import io
 import json
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import dspy
 
 from dspy_reflex.errors import CompileError, ModelUnavailableError
 from dspy_reflex.evalset.labelled import EvalSet, LabelledFailure
+from dspy_reflex.evalset.leave_out import leave_out
 from dspy_reflex.evalset.load import load_evalset
 from dspy_reflex.evalset.split import folds, split_rows
 from dspy_reflex.evalset.warnings import warnings_for
@@ -127,8 +128,8 @@ class _Compile:
         self.teacher_lm = connect_lm(options.teacher_lm, "teacher", self.ledger) if options.teacher_lm else None
 
     def run(self, out: Path, run: Path) -> CompileResult:
-        sets = [load_evalset(path, self.options.taxonomy, leave_out=self.options.leave_out)
-                for path in self.options.datasets]  # fmt: skip
+        sets = [load_evalset(path, self.options.taxonomy) for path in self.options.datasets]
+        sets = leave_out(sets, self.options.leave_out)
         warnings = tuple(line for one in sets for line in warnings_for(one))
         for line in warnings:
             self.say(f"warning: {line}")
@@ -232,7 +233,7 @@ def _train_and_val(sets: Sequence[EvalSet], seed: int) -> tuple[Rows, Rows]:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def _quiet() -> Generator[None]:
     """DSPy prints and logs as it goes; stdout belongs to the command, and progress is told by `Trials`."""
     log = logging.getLogger("dspy")
     level = log.level

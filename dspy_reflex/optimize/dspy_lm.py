@@ -112,7 +112,7 @@ def connect_lm(name: str, role: str, ledger: Ledger) -> CountedLM:
         return OfflineLM(role, ledger)
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "true")  # or DSPy fetches a price list from the network
     place = endpoint(name)
-    connection = {"api_base": place.url, "api_key": place.key or "none", "timeout": TIMEOUT_S}
+    connection = {"api_base": place.url, "api_key": place.key or "none", "timeout": TIMEOUT_S, "engine": "lm15"}
     return CountedLM(name, role, ledger, num_retries=RETRIES, max_tokens=MAX_TOKENS, **connection)
 
 

@@ -26,7 +26,9 @@ def examples_for(program: str, rows: Sequence[LabelledFailure], seed: int) -> Ex
     make = _cause_example if program == "root_cause" else _rule_example
     usable = [row for row in rows if program == "root_cause" or (row.reference_rule and row.component)]
     if not usable:
-        raise DatasetError(f"none of {len(rows)} rows has `reference_rule` and `component`; the rule program needs both")
+        raise DatasetError(
+            f"none of {len(rows)} rows has `reference_rule` and `component`; the rule program needs both"
+        )
     shuffled = list(usable)
     random.Random(seed).shuffle(shuffled)
     return [make(row) for row in shuffled]

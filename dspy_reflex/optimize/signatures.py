@@ -28,8 +28,8 @@ integration (retry, limits, schema, auth, versions)."""
 
 def cause_signature(taxonomy: Taxonomy) -> Signature:
     """Failure in; reasoning, evidence, root cause, second choice and confidence out."""
-    labels = Literal[taxonomy.labels]  # pyright: ignore[reportInvalidTypeForm]
-    seconds = Literal[(*taxonomy.labels, NO_SECOND)]  # pyright: ignore[reportInvalidTypeForm]
+    labels = Literal[taxonomy.labels]
+    seconds = Literal[(*taxonomy.labels, NO_SECOND)]
     fields: dict[str, tuple[Any, Any]] = {
         "task": (str, dspy.InputField(desc="what the agent was asked to do")),
         "expected_outcome": (str, dspy.InputField(desc="what should have come out, if anyone wrote it down")),
@@ -46,7 +46,7 @@ def cause_signature(taxonomy: Taxonomy) -> Signature:
 
 def rule_signature(taxonomy: Taxonomy) -> Signature:
     """Failures of one cause, the cause and the rules already there in; component, rule and rationale out."""
-    components = Literal[get_args(Component)]  # pyright: ignore[reportInvalidTypeForm]
+    components = Literal[get_args(Component)]
     fields: dict[str, tuple[Any, Any]] = {
         "failures": (str, dspy.InputField(desc="one or several failures with one root cause")),
         "root_cause": (str, dspy.InputField(desc="their root cause")),

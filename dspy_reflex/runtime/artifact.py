@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from dspy_reflex.errors import ProgramError
 
@@ -127,7 +127,7 @@ def check(data: Any, where: str) -> Artifact:
     Raises:
         ProgramError: One of them is wrong.
     """
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
+    if not _is_object(data) or data.get("format") != FORMAT:
         raise ProgramError(f"{where}: not a dspy-reflex program; give a file made by `dspy-reflex compile`")
     if data.get("format_version") != FORMAT_VERSION:
         raise ProgramError(f"{where}: program format {data.get('format_version')!r} is not {FORMAT_VERSION}; recompile")
@@ -137,6 +137,10 @@ def check(data: Any, where: str) -> Artifact:
         raise ProgramError(f"{where}: the program was changed after it was compiled (digest differs); compile it again")
     _check_labels(data, where)
     return Artifact(data)
+
+
+def _is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
 
 
 def _check_labels(data: dict[str, Any], where: str) -> None:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import TypeGuard, cast
 
 from dspy_reflex.errors import ProgramError
 from dspy_reflex.files import write_atomic
@@ -67,9 +68,14 @@ def current(folder: Path, program: str) -> dict[str, str]:
         return {}
     except (OSError, ValueError) as error:
         raise ProgramError(f"{path}: cannot be read ({error}); delete it and compile again") from None
-    if not isinstance(found, dict) or not all(isinstance(version, str) for version in found.values()):
+    if not _maps_names(found):
         raise ProgramError(f"{path}: should map models to versions; delete it and compile again")
     return found
+
+
+def _maps_names(found: object) -> TypeGuard[dict[str, str]]:
+    pairs = cast("dict[object, object]", found).items() if isinstance(found, dict) else [(0, 0)]
+    return all(isinstance(model, str) and isinstance(version, str) for model, version in pairs)
 
 
 def set_current(folder: Path, artifact: Artifact) -> None:

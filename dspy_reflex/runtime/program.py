@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from dspy_reflex.errors import ProgramError, RefusalError
 from dspy_reflex.mechanism.signature import signature_of
@@ -145,7 +145,9 @@ class RuleProgram(_Loaded):
 
     def _values(self, failures: list[Mapping[str, Any]], cause: str, rules: Iterable[str]) -> dict[str, str]:
         if cause not in self.artifact.labels:
-            raise ProgramError(f"{self.artifact.name} knows no {cause!r}; its causes are {', '.join(self.artifact.labels)}")
+            raise ProgramError(
+                f"{self.artifact.name} knows no {cause!r}; its causes are {', '.join(self.artifact.labels)}"
+            )
         return rule_inputs(failures, cause, rules)
 
     def _proposal(self, failures: list[Mapping[str, Any]], root_cause: str, answer: Answer) -> Proposal:
@@ -199,8 +201,10 @@ def _plain(failure: FailureLike) -> Mapping[str, Any]:
 
 
 def _plain_list(failures: FailureLike | Iterable[FailureLike]) -> list[Mapping[str, Any]]:
-    if isinstance(failures, Failure | Mapping):
-        return [_plain(failures)]
+    if isinstance(failures, Failure):
+        return [failures.model_dump()]
+    if isinstance(failures, Mapping):
+        return [cast("Mapping[str, Any]", failures)]
     return [_plain(failure) for failure in failures]
 
 

@@ -43,7 +43,9 @@ class Meter:
             ConfigError: There is a limit, but no price to hold against it.
         """
         if max_usd is not None and cost_usd(model, 0, 0) is None:
-            raise ConfigError(f"--max-usd: the price of {model} is not known; give one in a file named by REFLEX_PRICES")
+            raise ConfigError(
+                f"--max-usd: the price of {model} is not known; give one in a file named by REFLEX_PRICES"
+            )
         self._model, self._max_usd, self._lock = model, max_usd, threading.Lock()
         self.calls = self.input_tokens = self.output_tokens = 0
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dspy_reflex.benchmark.rule_score import WEIGHTS, RuleScore, score_rule
+from dspy_reflex.benchmark.rule_score import CONTENT, PARTS, RuleScore, score_rule
 from dspy_reflex.benchmark.rule_text.leaks import COMMON
 from dspy_reflex.benchmark.rule_text.words import has_action, mentions, sentences, similarity
 from dspy_reflex.evalset.labelled import LabelledFailure
@@ -43,12 +43,15 @@ def test_a_good_rule_scores_one_and_needs_no_feedback() -> None:
     score = score_rule(GOOD, "TOOLS", labelled())
     assert score.total == pytest.approx(1.0)
     assert score.feedback == ""
-    assert list(parts(score)) == list(WEIGHTS)
+    assert list(parts(score)) == list(PARTS)
 
 
-def test_the_weights_sum_to_one() -> None:
-    """So that the total of all parts is a weighted mean."""
-    assert sum(WEIGHTS.values()) == pytest.approx(1.0)
+def test_good_form_without_content_is_worth_nothing() -> None:
+    """A rule that fits every failure must not score for being well made."""
+    assert sum(CONTENT.values()) == pytest.approx(1.0)
+    score = score_rule("Before eating soup, check its heat 3 times, then wait.", "SOUL", labelled())
+    assert parts(score)["trigger"] == parts(score)["action"] == parts(score)["bound"] == 1.0
+    assert score.total == 0.0
 
 
 @pytest.mark.parametrize(
@@ -97,7 +100,7 @@ def test_what_is_copied_from_the_event_halves_the_score(leak: str, kind: str) ->
     score = score_rule(rule, "TOOLS", labelled())
     assert parts(score)["no_leak"] == 0.0
     assert kind in score.feedback
-    assert score.total < 0.5
+    assert score.total == pytest.approx(0.5)
 
 
 def test_what_is_not_in_the_event_or_is_in_the_reference_is_no_leak() -> None:
@@ -113,7 +116,7 @@ def test_a_duplicate_halves_the_score() -> None:
     """As it could not be used."""
     rows = labelled(), labelled(existing_rules=(GOOD,))
     fresh, repeated = (score_rule(GOOD, "TOOLS", row).total for row in rows)
-    assert repeated == pytest.approx((fresh - WEIGHTS["not_duplicate"]) / 2)
+    assert repeated == pytest.approx(fresh / 2)
 
 
 def test_parts_without_an_answer_are_left_out() -> None:

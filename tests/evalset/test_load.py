@@ -159,23 +159,6 @@ def test_a_missing_split_or_path_is_named(tmp_path: Path) -> None:
     assert "no *.jsonl file in this folder" in message(tmp_path / "empty")
 
 
-def test_leaving_a_source_out_takes_the_rows_of_its_groups_along(tmp_path: Path) -> None:
-    """The same question in another source would give the answer away."""
-    write(tmp_path / "train.jsonl", raw(1, source="a", group="g"), raw(2, source="b", group="g"), raw(3, source="b"))
-    write(tmp_path / "test.jsonl", raw(4, source="a"))
-    evalset = load_evalset(tmp_path, COLOURS, leave_out=[("source", "a")])
-    assert {name: [row.id for row in rows] for name, rows in evalset.splits.items()} == {"train": ["f3"]}
-
-
-def test_an_unknown_source_lists_the_sources_and_nothing_left_is_said(tmp_path: Path) -> None:
-    """Leaving out what is not there would be a silent mistake."""
-    path = write(tmp_path / "a.jsonl", raw(1, source="a"), raw(2, source="b", group="g"), raw(3, source="a", group="g"))
-    only = write(tmp_path / "b.jsonl", raw(1, source="a"))
-    assert "no row has source=c; it has a, b" in message(path, leave_out=[("source", "c")])
-    assert "its rows have no domain" in message(path, leave_out=[("domain", "c")])
-    assert "no row is left without source=a; leave out less" in message(only, leave_out=[("source", "a")])
-
-
 def test_unlabelled_failures_come_from_a_file_or_from_standard_input(tmp_path: Path) -> None:
     """Labels in them are kept as unknown fields."""
     path = write(tmp_path / "a.jsonl", {"task": "t", "actual_outcome": "a"}, raw(2))

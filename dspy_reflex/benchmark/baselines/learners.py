@@ -9,6 +9,8 @@ from dspy_reflex.errors import MissingExtraError
 
 Classify = Callable[[str], tuple[str, float]]
 """A text to a label and its probability."""
+ANY_WORD = r"\w+|[^\w\s]"
+"""A word of any length, or a sign: short texts have no token to spare."""
 
 
 def tfidf_logistic_regression(texts: Sequence[str], labels: Sequence[str]) -> Classify:
@@ -39,7 +41,7 @@ def nearest_text(texts: Sequence[str]) -> Callable[[str], int]:
     Raises:
         MissingExtraError: scikit-learn is not installed.
     """
-    vectorizer = _sklearn().TfidfVectorizer(sublinear_tf=True, token_pattern=r"\w+|[^\w\s]")
+    vectorizer = _sklearn().TfidfVectorizer(sublinear_tf=True, token_pattern=ANY_WORD)
     matrix = vectorizer.fit_transform(list(texts))
     # Rows have length one, so the dot product is the cosine.
     return lambda text: int((matrix @ vectorizer.transform([text]).T).toarray().ravel().argmax())
@@ -51,7 +53,7 @@ def medoid(texts: Sequence[str]) -> int:
     Raises:
         MissingExtraError: scikit-learn is not installed.
     """
-    matrix = _sklearn().TfidfVectorizer(token_pattern=r"\w+|[^\w\s]").fit_transform(list(texts))
+    matrix = _sklearn().TfidfVectorizer(token_pattern=ANY_WORD).fit_transform(list(texts))
     return int((matrix @ matrix.T).toarray().round(9).sum(axis=0).argmax())
 
 
@@ -59,9 +61,9 @@ class _Sklearn:
     """The names that are used of scikit-learn."""
 
     def __init__(self) -> None:
-        from sklearn.feature_extraction.text import TfidfVectorizer  # pyright: ignore
-        from sklearn.linear_model import LogisticRegression  # pyright: ignore
-        from sklearn.pipeline import make_pipeline  # pyright: ignore
+        from sklearn.feature_extraction.text import TfidfVectorizer  # pyright: ignore[reportMissingTypeStubs]
+        from sklearn.linear_model import LogisticRegression  # pyright: ignore[reportMissingTypeStubs]
+        from sklearn.pipeline import make_pipeline  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
         self.TfidfVectorizer: Any = TfidfVectorizer
         self.LogisticRegression: Any = LogisticRegression

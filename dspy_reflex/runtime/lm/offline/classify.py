@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from dspy_reflex.runtime.lm.offline.cues import read_sheets, vocabulary
 from dspy_reflex.runtime.lm.offline.features import Features, features_of, observed, words_of
-from dspy_reflex.runtime.lm.offline.learner import Linear, Vector, gram, rarity_of, solve, unit_vector
+from dspy_reflex.runtime.lm.offline.learner import Vector, gram, rarity_of, solve, unit_vector
 from dspy_reflex.runtime.lm.offline.prompt import Fields, Task
 
 DEFINITION_WEIGHT = 3.0
@@ -95,7 +95,7 @@ class Classifier:
             return {}
         near = [1.0] * len(self._dual)
         for name, value in unit_vector(features, self._rarity).items():
-            for row, other in self._postings[name] if name in self._postings else ():
+            for row, other in self._postings.get(name, ()):
                 near[row] += value * other
         return {
             label: sum(kernel * row[i] for kernel, row in zip(near, self._dual, strict=True))
@@ -164,5 +164,3 @@ def _stem(word: str) -> str:
         if len(word) > len(ending) + 3 and word.endswith(ending):
             return word[: -len(ending)]
     return word
-
-

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dspy_reflex.runtime.lm.offline.features import Features
 from dspy_reflex.runtime.lm.offline.learner import Linear, fit, rarity_of, unit_vector
@@ -99,7 +99,7 @@ def _items(text: str) -> list[tuple[str, float]]:
     return [(name, float(weight)) for name, _, weight in pairs if name and re.fullmatch(r"[+-]\d+\.\d", weight)]
 
 
-def _largest(weights: dict[str, float], count: int) -> list[str]:
+def _largest(weights: Mapping[str, float], count: int) -> list[str]:
     return sorted(weights, key=lambda name: (-abs(weights[name]), name))[:count]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from itertools import pairwise
 
 WORD = re.compile(r"[^\W\d_][^\W_]*|(?<!\d)[0-3](?!\d)|(?<!\d)[45]\d\d(?!\d)")
 TAIL_CHARS = 700
@@ -82,7 +83,7 @@ def features_of(fields: Mapping[str, str]) -> Features:
     for name, text in fields.items():
         words = words_of(text)
         found.update(words)
-        found.update(map(" ".join, zip(words, words[1:], strict=False)))
+        found.update(map(" ".join, pairwise(words)))
         if name in late:
             tail = words if len(text) <= TAIL_CHARS else words_of(text[-TAIL_CHARS:])
             found.update(f"{name}:{word}" for word in tail)
@@ -101,7 +102,7 @@ def _observations(fields: Mapping[str, str], found: Features) -> Features:
         notes[f"<{SHOWN_BY[word]}>"] += found[word]
     for name, text in list(fields.items())[-2:]:
         words = words_of(text[-TAIL_CHARS:])
-        for word in SHOWN_BY.keys() & {*words, *map(" ".join, zip(words, words[1:], strict=False))}:
+        for word in SHOWN_BY.keys() & {*words, *map(" ".join, pairwise(words))}:
             notes[f"<{name} ends on {SHOWN_BY[word]}>"] += 1
     notes.update(_structure(fields))
     return notes

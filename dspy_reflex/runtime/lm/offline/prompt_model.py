@@ -20,7 +20,7 @@ MAX_EXAMPLES = 400
 """The most examples mined at once; the cost grows with their square."""
 REPEATED = 2.0
 """An output whose values occur this often on average is a closed choice, not a text."""
-BOOK_SHARES = (1.0, 0.7)
+BOOK_SHARES = (1.0, 0.85)
 """How much of a rule book goes into an instruction."""
 
 

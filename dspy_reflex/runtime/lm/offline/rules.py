@@ -19,8 +19,10 @@ from dspy_reflex.runtime.lm.offline.rulebook import Entry, read_book
 
 DEFINITION = re.compile(r"^- ([^:;()]+?): ")
 REMEDY = re.compile(r"^Usual remedy: (.+)$")
-NEARNESS = 12.0
-"""How much more a near example counts than a far one."""
+NEARNESS = 8.0
+"""How much more a rule counts whose example is near."""
+MENTIONS = 0.6
+"""How much more a rule counts that speaks of what the case shows."""
 SAME_RULE = 0.8
 """Word overlap from which two rules say the same."""
 MAX_CHARS = 300
@@ -42,17 +44,21 @@ class RuleWriter:
                 examples.append(features_of(demo.inputs))
         self._rarity = rarity_of(examples) if examples else {}
         self._vectors = [unit_vector(example, self._rarity) for example in examples]
-        self._common = _rareness([entry.rule for entry in self._entries])
+        self._rare = _rareness([entry.rule for entry in self._entries])
 
     def write(self, case: Fields) -> tuple[str, str, str]:
         """Rule, place and rationale for one case."""
         remedy = self._remedies.get(self._key(case), "")
         near = self._near(case)
         if not near:
-            return _from_remedy(remedy), self._places[0] if self._places else "", "The usual remedy; no example was near."
+            return (
+                _from_remedy(remedy),
+                self._places[0] if self._places else "",
+                "The usual remedy; no example was near.",
+            )
         there = [set(words_of(line)) for line in case.get("existing_rules", "").splitlines()]
         fresh = [entry for entry, _ in near if not _among(entry.rule, there)] or [near[0][0]]
-        best = max(fresh, key=lambda entry: (_agreement(entry.rule, near, self._common), entry.rule))
+        best = max(fresh, key=lambda entry: (_agreement(entry.rule, near, self._rare), entry.rule))
         votes: dict[str, float] = {}
         for entry, weight in near:
             votes[entry.place] = votes.get(entry.place, 0.0) + weight
@@ -65,11 +71,13 @@ class RuleWriter:
         return next((text for text in inputs.values() if text in self._remedies), "")
 
     def _near(self, case: Fields) -> list[tuple[Entry, float]]:
-        key, vector = self._key(case), unit_vector(features_of(case), self._rarity)
+        key, features = self._key(case), features_of(case)
+        vector = unit_vector(features, self._rarity)
         near: list[tuple[Entry, float]] = []
         for entry, other in zip(self._entries, self._vectors, strict=True):
             if entry.key == key:
-                near.append((entry, math.exp(NEARNESS * _cosine(vector, other))))
+                mentioned = _mentioned(entry.rule, features, self._rare)
+                near.append((entry, math.exp(NEARNESS * _cosine(vector, other) + MENTIONS * mentioned)))
         return sorted(near, key=lambda pair: (-pair[1], pair[0].rule))
 
 
@@ -100,15 +108,22 @@ def _with_remedy(rule: str, remedy: str) -> str:
     return f"{whole}."
 
 
-def _agreement(rule: str, near: Sequence[tuple[Entry, float]], common: Mapping[str, float]) -> float:
+def _agreement(rule: str, near: Sequence[tuple[Entry, float]], rare: Mapping[str, float]) -> float:
     """How much of what the near rules say this one says, too: rare words count more, near rules count more."""
     words = set(words_of(rule))
-    return sum(weight * _share(words, set(words_of(entry.rule)), common) for entry, weight in near)
+    return sum(weight * _share(words, set(words_of(entry.rule)), rare) for entry, weight in near)
 
 
-def _share(words: set[str], other: set[str], common: Mapping[str, float]) -> float:
-    whole = sum(common.get(word, 0.0) for word in other)
-    return sum(common.get(word, 0.0) for word in other & words) / whole if whole else 0.0
+def _mentioned(rule: str, features: Features, rare: Mapping[str, float]) -> float:
+    """How much of a rule's wording the case uses itself, over the length of the rule."""
+    words = set(words_of(rule))
+    length = math.sqrt(sum(rare.get(word, 0.0) ** 2 for word in words))
+    return sum(rare.get(word, 0.0) for word in words if word in features) / length if length else 0.0
+
+
+def _share(words: set[str], other: set[str], rare: Mapping[str, float]) -> float:
+    whole = sum(rare.get(word, 0.0) for word in other)
+    return sum(rare.get(word, 0.0) for word in other & words) / whole if whole else 0.0
 
 
 def _rareness(rules: Sequence[str]) -> dict[str, float]:

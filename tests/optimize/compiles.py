@@ -1,0 +1,109 @@
+"""Small labelled sets and quick compiles for the tests of the compile wing and of the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from dspy_reflex.evalset.labelled import LabelledFailure
+from dspy_reflex.evalset.load import load_evalset
+from dspy_reflex.optimize.compile import CompileOptions, CompileResult, run_compile
+from dspy_reflex.taxonomies.load import load_taxonomy
+
+ROOT = Path(__file__).parents[2]
+FAILURES = ROOT / "datasets" / "failures"
+OPTIMIZERS = ("labeled_few_shot", "bootstrap_few_shot", "bootstrap_random_search", "miprov2")
+PROGRAMS = ("root_cause", "rule")
+TRAIN, VAL, TEST = 5, 3, 4
+"""Rows a cause of the small set's splits; they come from the train split of `datasets/failures`."""
+
+FRUIT = """\
+name = "fruit"
+guide = "Ask what a customer would complain about."
+
+[[cause]]
+name = "unripe"
+definition = "It was picked too early: hard, green, sour."
+remedy = "Wait until it is soft."
+
+[[cause]]
+name = "rotten"
+definition = "It was kept too long: brown, mouldy, smelly."
+remedy = "Sell the oldest first."
+
+[[cause]]
+name = "bruised"
+definition = "It was dropped or squeezed: dents, juice on the box."
+remedy = "Handle with care."
+"""
+TEN = [
+    ("unripe", "The pears were hard and green, the customer sent them back."),
+    ("unripe", "Sour plums; they were green on the inside."),
+    ("unripe", "A mango as hard as a stone, green all over."),
+    ("unripe", "Bananas green and hard, nobody could eat them."),
+    ("rotten", "The peaches smelled and were brown and mouldy below."),
+    ("rotten", "Mouldy berries, brown juice, a bad smell."),
+    ("rotten", "Brown apples with mould around the stalk."),
+    ("bruised", "The box had been dropped, dents on every pear."),
+    ("bruised", "Squeezed figs, juice on the box, dents."),
+    ("bruised", "Dents in all tomatoes, the crate was dropped."),
+]
+
+
+def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
+    """A JSON Lines file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@cache
+def rows_by_cause() -> dict[str, list[dict[str, Any]]]:
+    """The rows of the train split of `datasets/failures`, without their families; six equal classes."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for line in (FAILURES / "train.jsonl").read_text(encoding="utf-8").splitlines():
+        row = {name: value for name, value in json.loads(line).items() if name != "family"}
+        found.setdefault(row["root_cause"], []).append(row)
+    return found
+
+
+def take(start: int, stop: int) -> list[dict[str, Any]]:
+    """Some rows of each cause, causes in turn."""
+    return [row for rows in zip(*(rows[start:stop] for rows in rows_by_cause().values()), strict=True) for row in rows]
+
+
+def small_set(folder: Path) -> Path:
+    """A folder with a train, a val and a test split; none of them is the test split of `datasets/failures`."""
+    write_rows(folder / "train.jsonl", take(0, TRAIN))
+    write_rows(folder / "val.jsonl", take(TRAIN, TRAIN + VAL))
+    write_rows(folder / "test.jsonl", take(TRAIN + VAL, TRAIN + VAL + TEST))
+    return folder
+
+
+def ten_rows(folder: Path) -> tuple[Path, Path]:
+    """A taxonomy of the user's own and ten rows labelled in it."""
+    taxonomy = folder / "fruit.toml"
+    taxonomy.write_text(FRUIT, encoding="utf-8")
+    rows = [
+        {"id": f"t{number}", "task": f"Deliver order {number}.", "actual_outcome": text, "root_cause": cause}
+        for number, (cause, text) in enumerate(TEN)
+    ]
+    return taxonomy, write_rows(folder / "ten.jsonl", rows)
+
+
+def quick(
+    place: Path, dataset: Path | Iterable[Path], program: str = "root_cause", *, taxonomy: str = "six", **options: Any
+) -> CompileResult:
+    """Compile below `place` (`out` and `run`), quickly unless told otherwise."""
+    datasets = (dataset,) if isinstance(dataset, Path) else tuple(dataset)
+    chosen = {"optimizer": "bootstrap_few_shot", "max_demos": 6, "trials": 3, **options}
+    told = CompileOptions(program, datasets, load_taxonomy(taxonomy), **chosen)
+    return run_compile(told, out=place / "out", run=place / "run")
+
+
+def labelled(path: Path, split: str, taxonomy: str = "six") -> tuple[LabelledFailure, ...]:
+    """The rows of one split."""
+    return load_evalset(path, load_taxonomy(taxonomy)).split(split)

@@ -1,0 +1,82 @@
+"""A loopback server whose answers depend on the question; `wise` answers as the offline learner does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+from dspy_reflex.runtime.lm import offline
+from tests.runtime.lm.loopback import Loopback, Reply, Request, answer
+
+Think = Callable[[Request], Reply]
+WEAK, STRONG = "openai/gpt-4o-mini", "hosted_vllm/strong"
+"""Two models that `point` leads to two servers."""
+
+
+class Thinking(Loopback):
+    """A server that thinks of a reply instead of reading it from a script."""
+
+    def __init__(self, think: Think) -> None:
+        super().__init__()
+        self._think = think
+
+    def next_reply(self, request: Request) -> Reply:
+        """Record a request and answer it."""
+        self.requests.append(request)
+        return self._think(request)
+
+
+def texts(request: Request) -> list[dict[str, str]]:
+    """A request's messages as role and text."""
+    found: list[dict[str, str]] = []
+    for message in request.body["messages"]:
+        content = message["content"]
+        text = content if isinstance(content, str) else "".join(block["text"] for block in content)
+        found.append({"role": message["role"], "content": text})
+    return found
+
+
+def everything(request: Request) -> str:
+    """All that was sent, as one text."""
+    return "\n".join(message["content"] for message in texts(request))
+
+
+def wise(request: Request) -> Reply:
+    """What the offline learner would say."""
+    return answer(offline.answer(texts(request)))
+
+
+def says(cause: str) -> Reply:
+    """A well-formed answer of the root-cause program for the six causes."""
+    fields = {"reasoning": "So.", "evidence": "", "root_cause": cause, "second": "none", "confidence": "0.7"}
+    return answer(
+        "".join(f"[[ ## {name} ## ]]\n{value}\n\n" for name, value in fields.items()) + "[[ ## completed ## ]]"
+    )
+
+
+def every(number: int, bad: Reply, otherwise: Think = wise) -> Think:
+    """A bad reply to every so-manyth request, counted from the first."""
+    lock, count = threading.Lock(), iter(range(1_000_000))
+
+    def think(request: Request) -> Reply:
+        with lock:
+            turn = next(count)
+        return bad if turn % number == 0 else otherwise(request)
+
+    return think
+
+
+@contextmanager
+def serving(think: Think) -> Generator[Thinking]:
+    """Serve until the block ends."""
+    server = Thinking(think)
+    thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.01), daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.stopped.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -66,7 +66,7 @@ def command(
     known = _trainset(trainset, artifacts[0], places, taxonomy) if baselines else ()
     judge = benchmark_cause if program == "root_cause" else benchmark_rule
     found = judge(
-        rows, _contenders(artifacts, files, model, baselines), trainset=known, baselines=baselines, by=by,
+        rows, _contenders(artifacts, model, baselines), trainset=known, baselines=baselines, by=by,
         allow_seen=allow_seen, concurrency=concurrency, progress=_progress(), dataset=name,
     )  # fmt: skip
     if report:
@@ -105,14 +105,13 @@ def _trainset(
     return evalset.split("train") if "train" in evalset.splits else evalset.rows
 
 
-def _contenders(artifacts: list[Artifact], files: tuple[Path, ...], model: Any, baselines: bool) -> list[Any]:
+def _contenders(artifacts: list[Artifact], model: Any, baselines: bool) -> list[Any]:
     from dspy_reflex.benchmark.predict import Contender
     from dspy_reflex.optimize.modules import PROGRAMS
     from dspy_reflex.optimize.publish import publish
     from dspy_reflex.records.taxonomy import Taxonomy
 
-    names = [str(path) for path in files] if len(set(files)) == len(artifacts) else [one.name for one in artifacts]
-    contenders = [Contender(name, "program", one, model) for name, one in zip(names, artifacts, strict=True)]
+    contenders = [Contender(one.name, "program", one, model) for one in artifacts]
     if baselines:
         taxonomy = Taxonomy.model_validate(artifacts[0].data["taxonomy"])
         plain = publish(PROGRAMS[artifacts[0].program](taxonomy), taxonomy, model=model.name)

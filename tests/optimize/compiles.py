@@ -26,17 +26,17 @@ guide = "Ask what a customer would complain about."
 
 [[cause]]
 name = "unripe"
-definition = "It was picked too early: hard, green, sour."
+definition = "It was picked too early."
 remedy = "Wait until it is soft."
 
 [[cause]]
 name = "rotten"
-definition = "It was kept too long: brown, mouldy, smelly."
+definition = "It was kept too long."
 remedy = "Sell the oldest first."
 
 [[cause]]
 name = "bruised"
-definition = "It was dropped or squeezed: dents, juice on the box."
+definition = "It was handled badly."
 remedy = "Handle with care."
 """
 TEN = [

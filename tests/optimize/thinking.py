@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from dspy_reflex.runtime.lm import offline
+from tests.optimize.compiles import rows_by_cause
 from tests.runtime.lm.loopback import Loopback, Reply, Request, answer
 
 Think = Callable[[Request], Reply]
@@ -53,6 +54,24 @@ def says(cause: str) -> Reply:
     return answer(
         "".join(f"[[ ## {name} ## ]]\n{value}\n\n" for name, value in fields.items()) + "[[ ## completed ## ]]"
     )
+
+
+def knows(request: Request) -> Reply:
+    """The cause that people gave the failure asked about."""
+    asked = texts(request)[-1]["content"]
+    gold = (cause for cause, rows in rows_by_cause().items() for row in rows if row["task"].strip()[:80] in asked)
+    return says(next(gold))
+
+
+def learns(request: Request, sign: str = "[[ ## root_cause ## ]]") -> Reply:
+    """A model that is lost without a sign in what it was told before the question, by default a demo's answer.
+
+    With it it is always right. Other questions, those of a prompt model, it answers as the offline learner does.
+    """
+    system, *demos, _ = (message["content"] for message in texts(request))
+    if "`root_cause` (Literal" not in system:
+        return wise(request)
+    return knows(request) if any(sign in demo for demo in demos) else says("tool_failure")
 
 
 def every(number: int, bad: Reply, otherwise: Think = wise) -> Think:

@@ -63,10 +63,15 @@ def test_dspy_accepts_whatever_we_accept(text: str, kind: str) -> None:
 
 
 @settings(max_examples=300)
-@given(answers, answers, choices, choices, numbers)
-def test_dspy_reads_the_same_values(before: str, text: str, root_cause: str, second: str, number: str) -> None:
-    fields = {"reasoning": text, "root_cause": root_cause, "second": second, "confidence": number}
-    agrees_with_dspy("cause", f"{before}\n{cause_answer(**fields)}")
+@given(answers, answers, choices)
+def test_dspy_reads_the_same_choices(before: str, text: str, choice: str) -> None:
+    agrees_with_dspy("cause", f"{before}\n{cause_answer(reasoning=text, root_cause=choice)}")
+
+
+@settings(max_examples=300)
+@given(numbers)
+def test_dspy_reads_the_same_numbers(number: str) -> None:
+    agrees_with_dspy("cause", cause_answer(confidence=number))
 
 
 @given(answers, answers)
@@ -93,7 +98,7 @@ def test_dspy_reads_the_same_rules(before: str, text: str) -> None:
         (cause_answer(evidence=""), {"evidence": ""}),
         (cause_answer(confidence="1"), {"confidence": 1.0}),
         (chat_answer(extra="x") + "\n" + cause_answer(), {"root_cause": "leak"}),
-        ("  " + cause_answer(), {"reasoning": "It drips."}),
+        ("  " + cause_answer(), {"reasoning": "]]\nIt drips."}),  # DSPy cuts an indented header off too early, so we do
     ],
 )
 def test_an_answer_is_read(text: str, found: dict[str, Any]) -> None:
@@ -108,7 +113,7 @@ def test_an_answer_is_read(text: str, found: dict[str, Any]) -> None:
         ("", "the answer has no field 'reasoning'"),
         ("leak", "the answer has no field 'reasoning'"),
         (cause_answer().replace("## second ##", "## third ##"), "the answer has no field 'second'"),
-        (cause_answer().replace("[[ ## confidence", "> [[ ## confidence"), "the answer has no field 'confidence'"),
+        (cause_answer().replace("[[ ## evidence", "> [[ ## evidence"), "the answer has no field 'evidence'"),
         (cause_answer(root_cause="Leak"), "the field 'root_cause' is none of leak, blockage, short_circuit, cold_room: 'Leak'"),
         (cause_answer(root_cause="none"), "the field 'root_cause' is none of"),
         (cause_answer(root_cause="leak, blockage"), "the field 'root_cause' is none of"),

@@ -17,7 +17,7 @@ from dspy_reflex.runtime.lm.offline.learner import rarity_of, unit_vector
 
 HEADING = "Rules from labelled examples (for what; where; seen with):"
 LINE = re.compile(r"^- \((.+?); (.*?); seen with: (.*?)\) (.+)$")
-WORDS_PER_RULE = 120
+WORDS_PER_RULE = 200
 
 
 @dataclass(frozen=True)

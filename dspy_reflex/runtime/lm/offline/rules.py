@@ -21,7 +21,7 @@ DEFINITION = re.compile(r"^- ([^:;()]+?): ")
 REMEDY = re.compile(r"^Usual remedy: (.+)$")
 NEARNESS = 8.0
 """How much more a rule counts whose example is near."""
-MENTIONS = 0.6
+MENTIONS = 1.2
 """How much more a rule counts that speaks of what the case shows."""
 SAME_RULE = 0.8
 """Word overlap from which two rules say the same."""

@@ -82,12 +82,16 @@ def _rows(
 ) -> tuple[str, list[LabelledFailure]]:
     from dspy_reflex.evalset.leave_out import leave_out as without
     from dspy_reflex.evalset.load import SINGLE_SPLIT, load_evalset
+    from dspy_reflex.evalset.warnings import warnings_for
 
+    say = teller()
     rows: list[LabelledFailure] = []
     names: list[str] = []
     for evalset in without([load_evalset(place, taxonomy) for place in places], leave_out):
         chosen = SINGLE_SPLIT if SINGLE_SPLIT in evalset.splits else split or "test"
         rows += evalset.split(chosen)
+        for line in warnings_for(evalset):
+            say(f"warning: {line}")
         names.append(evalset.name if chosen == SINGLE_SPLIT else f"{evalset.name}/{chosen}")
     return "+".join(names), rows
 

@@ -78,7 +78,7 @@ def test_no_text_is_too_odd_to_read(text: str, sheet: Linear) -> None:
         ("- a [0.5]: one +0.1", {"one": 0.1}),
         ("- a [0.5]: two words -0.1; field:word +0.2", {"two words": -0.1, "field:word": 0.2}),
         ("- a [0.5]: one 0.1; two +0.2", {"two": 0.2}),
-        ("- a [0.5]: one +0.1 and more; two +0.2;", {"two": 0.2}),
+        ("- a [0.5]: one +0.1 and more; two +0.2", {"two": 0.2}),
         ("  - a [0.5]: one +0.1  ", {"one": 0.1}),
     ],
 )

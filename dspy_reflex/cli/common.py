@@ -13,6 +13,9 @@ import click
 
 from dspy_reflex.errors import MissingExtraError
 
+COMPILE_PACKAGES = ("dspy", "optuna", "sklearn", "scipy", "matplotlib")
+"""What the compile wing imports of its extra."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 FILE = click.Path(path_type=Path)
@@ -80,5 +83,5 @@ def need_compile(what: str) -> None:
     """
     from importlib.util import find_spec
 
-    if find_spec("dspy") is None or find_spec("sklearn") is None:
+    if any(find_spec(package) is None for package in COMPILE_PACKAGES):
         raise MissingExtraError(what, "compile")

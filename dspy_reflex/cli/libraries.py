@@ -28,22 +28,31 @@ def command() -> None:
 @command.command("list")
 @as_json
 def list_programs(as_json: bool) -> None:
-    """List the programs in ./programs, the user's folder and the package."""
-    from dspy_reflex.runtime.artifact import read
-    from dspy_reflex.runtime.library import current, everything
+    """List the programs in ./programs, the user's folder and the package; a damaged one is named at the end."""
+    from dspy_reflex.runtime.library import everything
 
     rows: list[dict[str, Any]] = []
+    damaged: list[str] = []
     for path in everything():
-        one = read(path)
-        used = current(path.parent.parent, one.program).get(one.model) == one.version
-        rows.append({"name": one.name, "model": one.model, "score": one.score, "current": used, "path": str(path)})
+        try:
+            rows.append(_row(path))
+        except ProgramError as error:
+            damaged.append(str(error))
     if as_json:
         print_json(rows)
-        return
-    for row in rows:
-        click.echo(
-            f"{'*' if row['current'] else ' '} {row['name']:<24} {row['model']:<14} {row['score']}  {row['path']}"
-        )
+    for row in [] if as_json else rows:
+        mark = "*" if row["current"] else " "
+        click.echo(f"{mark} {row['name']:<24} {row['model']:<14} {row['score']}  {row['path']}")
+    if damaged:
+        raise ProgramError("; ".join(damaged))
+
+
+def _row(path: Path) -> dict[str, Any]:
+    from dspy_reflex.runtime.library import current
+
+    one = _read(path)
+    used = current(path.parent.parent, one.program).get(one.model) == one.version
+    return {"name": one.name, "model": one.model, "score": one.score, "current": used, "path": str(path)}
 
 
 @command.command("show")

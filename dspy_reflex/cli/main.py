@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from importlib import import_module
 
@@ -49,6 +50,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run a command; every error made on purpose is one sentence on stderr and exit code 2."""
+    logging.getLogger("stamina").addHandler(logging.NullHandler())  # its retries are not for people
     try:
         code = cli.main(standalone_mode=False)
     except ReflexError as error:

@@ -12,11 +12,12 @@ import click
 
 from dspy_reflex.cli.common import FILE, as_json, concurrency_option, lm_option, print_json, teller
 from dspy_reflex.cli.diagnosing import costs, progress, stop_if_stopped
-from dspy_reflex.errors import ConfigError
+from dspy_reflex.errors import ConfigError, RefusalError
 
 if TYPE_CHECKING:
     from dspy_reflex.records.failure import Failure
     from dspy_reflex.records.proposal import Proposal
+    from dspy_reflex.stages.batch import Batch
 
 RULE_FILES = {"SOUL": "SOUL.md", "AGENTS": "AGENTS.md", "TOOLS": "TOOLS.md"}
 """Component to the file its rules live in, under the agent's folder."""
@@ -43,7 +44,7 @@ def command(
     A failure's own `root_cause` is used where it has one; the others are diagnosed first.
     """
     from dspy_reflex.evalset.load import load_failures
-    from dspy_reflex.runtime.program import load_program
+    from dspy_reflex.runtime.program import load_program, symptom_of_failure
     from dspy_reflex.stages.propose import grouped, propose
 
     say = teller()
@@ -52,33 +53,44 @@ def command(
         say(f"warning: {program.warning}")
     failures = load_failures(file, sys.stdin.buffer)
     files = _rule_files(Path(base_dir))
-    groups = grouped(failures, _causes(failures, cause_program, lm))
+    named = _diagnosed(failures, cause_program, lm, concurrency)
+    for failure, cause in zip(failures, named.done, strict=False):
+        if cause is None:
+            say(f"warning: {failure.id or 'a failure'} got no root cause and is left out")
+    groups = grouped(failures[: len(named.done)], named.done, [symptom_of_failure(failure) for failure in failures])
     say(f"{len(failures)} failures, {len(groups)} mechanisms")
-    rules = _existing(files)
     batch = propose(
-        program, groups, rules, concurrency=concurrency, max_usd=max_usd, tick=progress(say, len(groups))
-    )  # fmt: skip
-    shown = [(one, _diff(one, files)) for one in batch.done]
+        program, groups, _existing(files), concurrency=concurrency, max_usd=max_usd, tick=progress(say, len(groups))
+    )
+    for one in batch.done:
+        if isinstance(one, RefusalError):
+            say(f"warning: {one}")
+    shown = [(one, _diff(one, files)) for one in batch.done if not isinstance(one, RefusalError)]
     if as_json:
         rows = [{**one.model_dump(mode="json"), "file": RULE_FILES[one.component], "diff": text} for one, text in shown]
         print_json({"proposals": rows, **costs(batch)})
     else:
         for one, text in shown:
             _print(one, text)
-    stop_if_stopped(batch)
+    stop_if_stopped(named if named.stopped else batch)
 
 
-def _causes(failures: Sequence[Failure], path: Path | None, lm: str) -> list[tuple[str | None, str]]:
-    """Cause and symptom of each failure: its own cause if it has one, else what the program says."""
+def _diagnosed(failures: Sequence[Failure], path: Path | None, lm: str, concurrency: int) -> Batch[str | None]:
+    """The cause of each failure: its own if it has one, else what the program says."""
+    from dspy_reflex.runtime.answer import Answer
     from dspy_reflex.runtime.program import load_program
+    from dspy_reflex.stages.batch import Meter, run_batch
 
     program = load_program("root_cause", path=path, lm=lm)
-    causes: list[tuple[str | None, str]] = []
-    for failure in failures:
-        found = program(failure)
+
+    def one(failure: Failure) -> tuple[str | None, Answer]:
         own = (failure.model_extra or {}).get("root_cause")
-        causes.append((own if isinstance(own, str) else found.root_cause, found.symptom))
-    return causes
+        if isinstance(own, str):
+            return own, Answer({}, "", "", 0, 0, 0.0)
+        found, answer = program.explained(failure)
+        return found.root_cause, answer
+
+    return run_batch(failures, one, meter=Meter(program.model.name, None), concurrency=concurrency)
 
 
 def _rule_files(folder: Path) -> dict[str, str]:

@@ -66,7 +66,7 @@ def evaluate_program(
         BenchmarkError: The program was compiled on these rows.
         ReflexError: Rows or model cannot be used.
     """
-    artifact = program if isinstance(program, Artifact) else publish(program, load_taxonomy())
+    artifact = program if isinstance(program, Artifact) else publish(program)
     taxonomy = Taxonomy.model_validate(artifact.data["taxonomy"])
     evalset = load_evalset(dataset, taxonomy)
     rows = evalset.split(split or (SINGLE_SPLIT if SINGLE_SPLIT in evalset.splits else "test"))

@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import dspy
+from dspy.utils.exceptions import AdapterParseError
 
-from dspy_reflex.errors import CompileError, ModelUnavailableError
+from dspy_reflex.errors import CompileError
 from dspy_reflex.evalset.labelled import EvalSet, LabelledFailure
 from dspy_reflex.evalset.leave_out import leave_out
 from dspy_reflex.evalset.load import load_evalset
 from dspy_reflex.evalset.split import folds, split_rows
 from dspy_reflex.evalset.warnings import warnings_for
 from dspy_reflex.files import write_atomic
-from dspy_reflex.optimize.dspy_lm import Outage, connect_lm, model_name
+from dspy_reflex.optimize.dspy_lm import SAID_CHARS, NoAnswer, connect_lm, model_name
 from dspy_reflex.optimize.examples import examples_for
 from dspy_reflex.optimize.ledger import Ledger
 from dspy_reflex.optimize.measure import Measured, measure
@@ -155,7 +156,7 @@ class _Compile:
                 f"{len(val or train)} rows. Give it more rows, more --trials, or another --optimizer"
             )
         measured = self._measure(compiled, val) if val else self._cross_validated(train)
-        before = self._measure(plain, val or train)
+        before = self._measure(plain, val or train, "val" if val else "train, unseen by it")
         data = {"name": name, "train": [row.row_hash for row in train], "val": [row.row_hash for row in val]}
         final = self._published(module, train, data=data, scores=measured.scores, threshold=measured.threshold)
         return final, {**measured.scores, "uncompiled": before.scores}
@@ -180,8 +181,14 @@ class _Compile:
         with _quiet(), dspy.context(lm=self.task_lm, adapter=adapter(), callbacks=[self.trials]):
             try:
                 return self.choose.compile(student, setting)
-            except Outage as outage:
-                raise ModelUnavailableError(f"{outage}. Nothing was scored or written; try again later") from None
+            except NoAnswer as stopped:
+                raise stopped.error from None
+            except AdapterParseError as error:
+                said = " ".join(str(error).split())[:SAID_CHARS]
+                raise CompileError(
+                    f"{options.optimizer} stopped, a model did not answer in the form asked for: {said}; "
+                    "try another --prompt-lm or --optimizer"
+                ) from None
 
     def _cross_validated(self, rows: Rows) -> Measured:
         answers: list[Measured] = []
@@ -190,8 +197,8 @@ class _Compile:
             answers.append(self._measure(fold, held_out))
         return Measured.pooled(answers, f"{len(answers)}-fold cross-validation")
 
-    def _measure(self, artifact: Artifact, rows: Rows) -> Measured:
-        return measure(artifact, self.options.lm, rows, self.options.threads, self.ledger)
+    def _measure(self, artifact: Artifact, rows: Rows, on: str = "val") -> Measured:
+        return measure(artifact, self.options.lm, rows, on, self.options.threads, self.ledger)
 
     def _published(self, module: Any, train: Rows, **known: Any) -> Artifact:
         options = self.options
@@ -216,20 +223,23 @@ class _Compile:
 
 
 def _train_and_val(sets: Sequence[EvalSet], seed: int) -> tuple[Rows, Rows]:
-    """Rows to learn from and rows to choose on: a folder's own splits; a file's are made here."""
-    train: list[LabelledFailure] = []
-    val: list[LabelledFailure] = []
-    for one in sets:
-        if "train" in one.splits:
-            train += one.split("train")
-            val += one.splits.get("val", ())
-        elif len(one.rows) < FEW_ROWS:
-            train += one.rows
-        else:
-            learn, choose = split_rows(one.rows, val_share=VAL_SHARE, seed=seed)
-            train += learn
-            val += choose
-    return train, val
+    """Rows to learn from and rows to choose on: folders' own splits; those of all files together are made here.
+
+    A unit that is on one side already keeps its rows together there.
+    """
+    train = [row for one in sets if "train" in one.splits for row in one.split("train")]
+    val = [row for one in sets if "train" in one.splits for row in one.splits.get("val", ())]
+    loose = [row for one in sets if "train" not in one.splits for row in one.rows]
+    to_choose_on = {row.unit for row in val}
+    free = [row for row in loose if row.unit not in to_choose_on]
+    val += [row for row in loose if row.unit in to_choose_on]
+    to_learn_from = {row.unit for row in train}
+    undecided = [row for row in free if row.unit not in to_learn_from]
+    train += [row for row in free if row.unit in to_learn_from]
+    if len(undecided) < FEW_ROWS:
+        return [*train, *undecided], val
+    learn, choose = split_rows(undecided, val_share=VAL_SHARE, seed=seed)
+    return [*train, *learn], [*val, *choose]
 
 
 @contextlib.contextmanager

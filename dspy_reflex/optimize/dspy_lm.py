@@ -1,7 +1,7 @@
 """The models a compile runs on, as DSPy knows them. The one file that touches DSPy's wire layer.
 
-An outage must never be scored, but DSPy's optimizers catch every `Exception` of an evaluation and count it as 0. So an
-outage leaves a model as `Outage`, which they let pass, and the driver turns it into `ModelUnavailableError`.
+An outage must never be scored, but DSPy's optimizers catch every `Exception` of an evaluation and count it as 0. So it
+leaves a model as `NoAnswer`, which they let pass, and the driver tells its error.
 """
 
 from __future__ import annotations
@@ -11,19 +11,33 @@ from typing import Any
 
 import dspy
 from dspy.lm15 import Message, Response, TextPart, Usage, response_to_events
-from dspy.utils.exceptions import LMError
+from dspy.utils.exceptions import (
+    LMAuthError,
+    LMBillingError,
+    LMConfigurationError,
+    LMError,
+    LMInvalidRequestError,
+    LMUnsupportedModelError,
+)
 
+from dspy_reflex.errors import ModelError, ModelNotConfiguredError, ModelUnavailableError
 from dspy_reflex.optimize.ledger import Ledger
 from dspy_reflex.runtime.lm import offline
 from dspy_reflex.runtime.lm.connect import OFFLINE_NAMES, endpoint
 
 TIMEOUT_S = 120.0
 RETRIES = 5
-MAX_TOKENS = 2_000
+SAID_CHARS = 300
+"""How much of a provider's own words is repeated."""
 
 
-class Outage(BaseException):
-    """A model could not be reached, after retries. Not an `Exception`, so that no optimizer scores it."""
+class NoAnswer(BaseException):
+    """A model could not be asked. Not an `Exception`, so that no optimizer scores it."""
+
+    def __init__(self, error: ModelError) -> None:
+        """Carry what is to be told."""
+        super().__init__(str(error))
+        self.error = error
 
 
 class CountedLM(dspy.LM):
@@ -41,17 +55,28 @@ class CountedLM(dspy.LM):
 
     def __call__(self, prompt: Any = None, *, messages: Any = None, **options: Any) -> Any:
         """Ask the model, with outages made unscorable."""
+        self.ledger.check()
         try:
             return super().__call__(prompt, messages=messages, **options)
         except LMError as error:
-            raise Outage(f"{self.model}: {error}") from error
+            raise self._no_answer(error) from None
 
     async def acall(self, prompt: Any = None, *, messages: Any = None, **options: Any) -> Any:
         """Ask the model without blocking, with outages made unscorable."""
+        self.ledger.check()
         try:
             return await super().acall(prompt, messages=messages, **options)
         except LMError as error:
-            raise Outage(f"{self.model}: {error}") from error
+            raise self._no_answer(error) from None
+
+    def _no_answer(self, error: LMError) -> NoAnswer:
+        """The end of the compile, in one sentence without the key; other threads ask nobody any more."""
+        key = str(self.kwargs.get("api_key") or "")
+        said = " ".join(str(error).split())[:SAID_CHARS]
+        said = said.replace(key, "[key]") if key else said
+        found = NoAnswer(_model_error(self.model, error, said))
+        self.ledger.stop(found)
+        return found
 
 
 class OfflineEngine:
@@ -113,7 +138,16 @@ def connect_lm(name: str, role: str, ledger: Ledger) -> CountedLM:
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "true")  # or DSPy fetches a price list from the network
     place = endpoint(name)
     connection = {"api_base": place.url, "api_key": place.key or "none", "timeout": TIMEOUT_S, "engine": "lm15"}
-    return CountedLM(name, role, ledger, num_retries=RETRIES, max_tokens=MAX_TOKENS, **connection)
+    return CountedLM(name, role, ledger, num_retries=RETRIES, **connection)
+
+
+def _model_error(model: str, error: LMError, said: str) -> ModelError:
+    """What an error of DSPy's means for the person at the keyboard."""
+    if isinstance(error, LMAuthError | LMBillingError | LMConfigurationError | LMUnsupportedModelError):
+        return ModelNotConfiguredError(f"{model}: {said}; check its name, key and account")
+    if isinstance(error, LMInvalidRequestError):
+        return ModelError(f"{model} does not take the request: {said}; try another model or fewer --max-demos")
+    return ModelUnavailableError(f"{model}: {said}; nothing was scored or written, try again later")
 
 
 def model_name(name: str) -> str:

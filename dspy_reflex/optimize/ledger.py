@@ -15,6 +15,7 @@ class Ledger:
         """Start at nothing."""
         self._lock = threading.Lock()
         self._counts: dict[str, Counter[str]] = {}
+        self._stopped: BaseException | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Ledger:
         """DSPy copies its models freely; what they spend is one bill."""
@@ -29,6 +30,15 @@ class Ledger:
         )
         with self._lock:
             self._counts.setdefault(role, Counter()).update(found)
+
+    def stop(self, why: BaseException) -> None:
+        """No model of this bill may be asked from now on."""
+        self._stopped = self._stopped or why
+
+    def check(self) -> None:
+        """Raise why models may not be asked any more, if so."""
+        if self._stopped is not None:
+            raise self._stopped
 
     @property
     def calls(self) -> int:

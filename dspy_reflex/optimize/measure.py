@@ -14,7 +14,6 @@ from dspy_reflex.runtime.artifact import Artifact
 from dspy_reflex.runtime.lm.connect import connect
 from dspy_reflex.runtime.lm.model import Completion, LanguageModel, Message
 
-VAL = "val"
 Answers = tuple[CauseAnswer, ...] | tuple[RuleProposed, ...]
 
 
@@ -84,8 +83,10 @@ class _CountedModel:
         return answer
 
 
-def measure(artifact: Artifact, lm: str, rows: Sequence[LabelledFailure], threads: int, ledger: Ledger) -> Measured:
-    """Run an exported program on rows.
+def measure(
+    artifact: Artifact, lm: str, rows: Sequence[LabelledFailure], on: str, threads: int, ledger: Ledger
+) -> Measured:
+    """Run an exported program on rows; `on` is what the scores call them.
 
     Raises:
         ModelUnavailableError: The model could not be reached: an outage is never scored.
@@ -93,7 +94,7 @@ def measure(artifact: Artifact, lm: str, rows: Sequence[LabelledFailure], thread
     usable = tuple(row for row in rows if artifact.program == "root_cause" or row.reference_rule)
     contender = Contender(artifact.name, "program", artifact, _CountedModel(connect(lm), ledger))
     ask = cause_answers if artifact.program == "root_cause" else rule_answers
-    return Measured(usable, ask(contender, usable, threads, lambda: None), VAL)
+    return Measured(usable, ask(contender, usable, threads, lambda: None), on)
 
 
 def _above(values: Sequence[float], cut: float) -> float:

@@ -24,7 +24,8 @@ class RootCauseClassifier(dspy.Module):
     def __init__(self, taxonomy: Taxonomy | None = None) -> None:
         """Make it for a taxonomy; the six causes by default."""
         super().__init__()
-        self.predict = dspy.Predict(cause_signature(taxonomy or load_taxonomy()))
+        self.taxonomy = taxonomy or load_taxonomy()
+        self.predict = dspy.Predict(cause_signature(self.taxonomy))
 
     def forward(self, **inputs: str) -> Any:
         """Ask the model once."""
@@ -47,7 +48,8 @@ class RuleProposer(dspy.Module):
     def __init__(self, taxonomy: Taxonomy | None = None) -> None:
         """Make it for a taxonomy; the six causes by default."""
         super().__init__()
-        self.predict = dspy.Predict(rule_signature(taxonomy or load_taxonomy()))
+        self.taxonomy = taxonomy or load_taxonomy()
+        self.predict = dspy.Predict(rule_signature(self.taxonomy))
 
     def forward(self, **inputs: str) -> Any:
         """Ask the model once."""

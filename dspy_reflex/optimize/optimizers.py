@@ -11,7 +11,7 @@ from typing import Any
 
 from dspy.teleprompt import BootstrapFewShot, BootstrapFewShotWithRandomSearch, LabeledFewShot, MIPROv2
 
-from dspy_reflex.errors import ConfigError
+from dspy_reflex.errors import CompileError, ConfigError
 
 MAX_BOOTSTRAPPED = 4
 """Demos of a set that the teacher works out itself; the rest are labelled rows as they are."""
@@ -72,6 +72,8 @@ def _bootstrap_few_shot(student: Any, setting: Setting) -> Any:
 
 
 def _bootstrap_random_search(student: Any, setting: Setting) -> Any:
+    if setting.max_demos == 0:
+        raise CompileError("bootstrap_random_search searches demos, and 0 changed nothing; allow some with --max-demos")
     optimizer = BootstrapFewShotWithRandomSearch(
         metric=setting.metric,
         teacher_settings=setting.teacher_settings,

@@ -23,7 +23,7 @@ def adapter() -> Any:
 
 def publish(
     module: Any,
-    taxonomy: Taxonomy,
+    taxonomy: Taxonomy | None = None,
     *,
     program: str | None = None,
     model: str = ANY_MODEL,
@@ -38,7 +38,7 @@ def publish(
 
     Args:
         module: A `RootCauseClassifier`, a `RuleProposer`, or any module with one such predictor.
-        taxonomy: What it was made for.
+        taxonomy: What it was made for; by default what the module says it is.
         program: `root_cause` or `rule`; by default what the module says it is.
         model: The model that it was compiled for.
         optimizer: Name and options, for the record.
@@ -52,6 +52,7 @@ def publish(
         RenderError: A field has a type that the light runtime cannot render.
         ProgramError: The module has more than one predictor.
     """
+    taxonomy = taxonomy or module.taxonomy
     predictor = _only_predictor(module)
     messages, tail = _rendered(predictor)
     return seal(

@@ -113,12 +113,11 @@ def read(path: Path) -> Artifact:
         ProgramError: It is missing, not JSON, of another format, or was changed since it was written.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        return check(json.loads(path.read_text(encoding="utf-8")), str(path))
     except FileNotFoundError:
         raise ProgramError(f"{path}: no such program file; `dspy-reflex programs list` shows what there is") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ProgramError(f"{path}: cannot be read as a program ({error}); compile it again") from None
-    return check(data, str(path))
 
 
 def check(data: Any, where: str) -> Artifact:

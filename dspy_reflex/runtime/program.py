@@ -81,7 +81,6 @@ class CauseProgram(_Loaded):
         return self._diagnosis(fields, answer), answer
 
     def _diagnosis(self, fields: Mapping[str, Any], answer: Answer) -> Diagnosis:
-        outcome = f"{as_text(fields.get('actual_outcome'))}\n{as_text(fields.get('context'))[-SYMPTOM_CHARS:]}"
         told = answer.fields or {}
         cause, confidence = told.get("root_cause"), min(1.0, max(0.0, told.get("confidence", 0.0)))
         reason = self._why_review(answer, confidence)
@@ -95,7 +94,7 @@ class CauseProgram(_Loaded):
             review_reason=reason,
             reasoning=told.get("reasoning", ""),
             evidence=_evidence(told.get("evidence", ""), fields),
-            symptom=symptom_of(outcome),
+            symptom=symptom_of_failure(fields),
             signature=signature_of(as_text(fields.get("actual_outcome"))),
             program=self.artifact.name,
             model=self.model.name,
@@ -125,7 +124,7 @@ class RuleProgram(_Loaded):
             RefusalError: The model declined, or gave no usable rule.
             ModelUnavailableError: The model could not be reached, after retries.
         """
-        return self.explained(failures, root_cause, existing_rules)[0]
+        return _or_raise(self.explained(failures, root_cause, existing_rules)[0])
 
     async def acall(
         self, failures: FailureLike | Iterable[FailureLike], root_cause: str, existing_rules: Iterable[str] = ()
@@ -133,12 +132,12 @@ class RuleProgram(_Loaded):
         """Propose one rule without blocking the event loop."""
         plain = _plain_list(failures)
         answer = await aask(self.artifact, self.model, self._values(plain, root_cause, existing_rules))
-        return self._proposal(plain, root_cause, answer)
+        return _or_raise(self._proposal(plain, root_cause, answer))
 
     def explained(
         self, failures: FailureLike | Iterable[FailureLike], root_cause: str, existing_rules: Iterable[str] = ()
-    ) -> tuple[Proposal, Answer]:
-        """The proposal, and the answer it was read from."""
+    ) -> tuple[Proposal | RefusalError, Answer]:
+        """The proposal, or why there is none, and the answer it was read from."""
         plain = _plain_list(failures)
         answer = ask(self.artifact, self.model, self._values(plain, root_cause, existing_rules))
         return self._proposal(plain, root_cause, answer), answer
@@ -150,13 +149,15 @@ class RuleProgram(_Loaded):
             )
         return rule_inputs(failures, cause, rules)
 
-    def _proposal(self, failures: list[Mapping[str, Any]], root_cause: str, answer: Answer) -> Proposal:
+    def _proposal(self, failures: list[Mapping[str, Any]], root_cause: str, answer: Answer) -> Proposal | RefusalError:
         told = answer.fields
         if told is None or not told["rule"].strip():
-            raise RefusalError(f"{self.model.name} proposed no rule ({answer.detail or 'empty'}); try another model")
+            return RefusalError(f"{self.model.name} proposed no rule ({answer.detail or 'empty'}); try another model")
         rule = " ".join(told["rule"].split())
         if len(rule) > MAX_RULE_CHARS:
-            raise RefusalError(f"{self.model.name} proposed a rule of {len(rule)} characters; at most {MAX_RULE_CHARS}")
+            return RefusalError(
+                f"{self.model.name} proposed a rule of {len(rule)} characters; at most {MAX_RULE_CHARS}"
+            )
         ids = tuple(str(failure.get("id") or "") for failure in failures)
         return Proposal(
             id=_proposal_id(ids, root_cause, told["component"], rule),
@@ -196,6 +197,12 @@ def load_program(name: str, *, path: str | Path | None = None, lm: str = OFFLINE
     return PROGRAMS[name](artifact, model)
 
 
+def symptom_of_failure(failure: FailureLike) -> str:
+    """What was seen, by the outcome and the end of the context."""
+    fields = _plain(failure)
+    return symptom_of(f"{as_text(fields.get('actual_outcome'))}\n{as_text(fields.get('context'))[-SYMPTOM_CHARS:]}")
+
+
 def _plain(failure: FailureLike) -> Mapping[str, Any]:
     return failure.model_dump() if isinstance(failure, Failure) else failure
 
@@ -206,6 +213,12 @@ def _plain_list(failures: FailureLike | Iterable[FailureLike]) -> list[Mapping[s
     if isinstance(failures, Mapping):
         return [cast("Mapping[str, Any]", failures)]
     return [_plain(failure) for failure in failures]
+
+
+def _or_raise(found: Proposal | RefusalError) -> Proposal:
+    if isinstance(found, RefusalError):
+        raise found
+    return found
 
 
 def _evidence(quotes: str, fields: Mapping[str, Any]) -> tuple[str, ...]:

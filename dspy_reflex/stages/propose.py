@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from dspy_reflex.errors import RefusalError
 from dspy_reflex.records.failure import Failure
 from dspy_reflex.records.proposal import Proposal
 from dspy_reflex.runtime.answer import Answer
@@ -21,10 +22,10 @@ class Group:
     failures: tuple[Failure, ...]
 
 
-def grouped(failures: Sequence[Failure], causes: Sequence[tuple[str | None, str]]) -> list[Group]:
+def grouped(failures: Sequence[Failure], causes: Sequence[str | None], symptoms: Sequence[str]) -> list[Group]:
     """Group failures by (root cause, symptom), in order of first appearance; those without a cause are left out."""
     groups: dict[tuple[str, str], list[Failure]] = {}
-    for failure, (cause, symptom) in zip(failures, causes, strict=True):
+    for failure, cause, symptom in zip(failures, causes, symptoms, strict=False):
         if cause is not None:
             groups.setdefault((cause, symptom), []).append(failure)
     return [Group(cause, symptom, tuple(found)) for (cause, symptom), found in groups.items()]
@@ -38,17 +39,16 @@ def propose(
     concurrency: int = 1,
     max_usd: float | None = None,
     tick: Callable[[int], None] = lambda _: None,
-) -> Batch[Proposal]:
-    """Propose a rule for each group.
+) -> Batch[Proposal | RefusalError]:
+    """Propose a rule for each group; where the model gave no usable rule, the result says why.
 
     An outage or a spent budget ends the batch early; the batch says so and keeps what is done.
 
     Raises:
-        RefusalError: The model gave no usable rule.
         ConfigError: `max_usd` is given and the model's price is not known.
     """
 
-    def one(group: Group) -> tuple[Proposal, Answer]:
+    def one(group: Group) -> tuple[Proposal | RefusalError, Answer]:
         return program.explained(group.failures, group.root_cause, existing_rules)
 
     meter = Meter(program.model.name, max_usd)

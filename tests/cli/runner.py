@@ -56,7 +56,8 @@ def in_process(patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
         with pytest.raises(SystemExit) as left:
             main()
         assert isinstance(left.value.code, int)
-        return Done(left.value.code, *capsys.readouterr())
+        found = capsys.readouterr()
+        return Done(left.value.code, found.out, found.err)
 
     return run
 

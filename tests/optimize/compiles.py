@@ -99,7 +99,7 @@ def quick(
 ) -> CompileResult:
     """Compile below `place` (`out` and `run`), quickly unless told otherwise."""
     datasets = (dataset,) if isinstance(dataset, Path) else tuple(dataset)
-    chosen = {"optimizer": "bootstrap_few_shot", "max_demos": 6, "trials": 3, **options}
+    chosen: dict[str, Any] = {"optimizer": "bootstrap_few_shot", "max_demos": 6, "trials": 3, **options}
     told = CompileOptions(program, datasets, load_taxonomy(taxonomy), **chosen)
     return run_compile(told, out=place / "out", run=place / "run")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from dspy_reflex.errors import BenchmarkError, CompileError
 from dspy_reflex.taxonomies.load import load_taxonomy
 from tests.optimize.compiles import labelled, quick, ten_rows
 
-QUICK = {"optimizer": "bootstrap_few_shot", "max_demos": 4}
+QUICK: dict[str, Any] = {"optimizer": "bootstrap_few_shot", "max_demos": 4}
 
 
 def test_compile_program_does_what_the_command_does(small: Path, tmp_path: Path) -> None:

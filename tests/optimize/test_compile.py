@@ -154,7 +154,7 @@ def test_the_run_folder_says_what_was_compiled_and_what_came_of_it(small: Path, 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_compile_that_changed_nothing_fails_and_writes_no_program(program: str, small: Path, tmp_path: Path) -> None:
     """Without demos `labeled_few_shot` has nothing to add."""
-    with pytest.raises(CompileError, match="labeled_few_shot changed nothing: .*--trials") as caught:
+    with pytest.raises(CompileError, match=r"labeled_few_shot changed nothing: .*--trials") as caught:
         quick(tmp_path, small, program, optimizer="labeled_few_shot", max_demos=0)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "out").exists()

@@ -15,7 +15,20 @@ from dspy_reflex.errors import CompileError, ModelNotConfiguredError, ModelUnava
 from dspy_reflex.optimize.dspy_lm import RETRIES
 from dspy_reflex.runtime.lm.connect import PROVIDERS
 from tests.optimize.compiles import OPTIMIZERS, PROGRAMS, quick, take, write_rows
-from tests.optimize.thinking import STRONG, WEAK, Think, Thinking, every, everything, knows, learns, says, serving, texts, wise
+from tests.optimize.thinking import (
+    STRONG,
+    WEAK,
+    Think,
+    Thinking,
+    every,
+    everything,
+    knows,
+    learns,
+    says,
+    serving,
+    texts,
+    wise,
+)
 from tests.runtime.lm.loopback import KEY, Reply, Request, answer, cut, error, refusal
 
 Serve = Callable[..., Thinking]

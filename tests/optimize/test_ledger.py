@@ -42,4 +42,8 @@ def test_copies_of_a_model_share_its_ledger_and_keep_no_history() -> None:
 
 def test_offline_has_one_name_in_artefacts() -> None:
     """With its version, because its answers may change with it."""
-    assert (model_name("offline"), model_name("offline/1"), model_name("openai/x")) == ("offline/1", "offline/1", "openai/x")
+    assert (model_name("offline"), model_name("offline/1"), model_name("openai/x")) == (
+        "offline/1",
+        "offline/1",
+        "openai/x",
+    )

@@ -93,7 +93,12 @@ def test_both_programs_are_parts_of_larger_ones(small: Path) -> None:
 def test_a_module_that_was_never_compiled_belongs_to_no_model(small: Path) -> None:
     """It is the guide alone: no demos, no score, no threshold."""
     artifact = publish(RootCauseClassifier(), SIX)
-    assert (artifact.model, artifact.score, artifact.threshold, artifact.data["demos"]) == ("any", "unmeasured", None, [])
+    assert (artifact.model, artifact.score, artifact.threshold, artifact.data["demos"]) == (
+        "any",
+        "unmeasured",
+        None,
+        [],
+    )
 
 
 def test_the_same_module_gives_the_same_version_and_another_label_set_another_one() -> None:
@@ -112,7 +117,7 @@ def test_a_module_made_for_another_label_set_is_refused() -> None:
 def test_a_field_that_the_light_runtime_cannot_render_is_refused() -> None:
     """Rather than rendered almost as DSPy does."""
     module = dspy.Predict("task: str -> steps: list[str]")
-    with pytest.raises(RenderError, match="'steps'.*str, float and Literal"):
+    with pytest.raises(RenderError, match=r"'steps'.*str, float and Literal"):
         publish(module, SIX, program="root_cause")
 
 

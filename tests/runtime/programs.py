@@ -92,7 +92,7 @@ BARE = house("bare")
 
 def failure(text: str = "HTTP 503 from the stock service", **fields: Any) -> Failure:
     """A failure that came out like that."""
-    return Failure(**{"id": "f1", "task": "look after the house", "actual_outcome": text} | fields)
+    return Failure.model_validate({"id": "f1", "task": "look after the house", "actual_outcome": text} | fields)
 
 
 def published(
@@ -114,7 +114,7 @@ def module_of(
     """A DSPy module, as an optimizer could have left it."""
     import dspy
 
-    module = PROGRAMS[program](taxonomy)
+    module: Any = PROGRAMS[program](taxonomy)
     module.predict.demos = [dspy.Example(**demo) for demo in demos]
     if instructions:
         module.predict.signature = module.predict.signature.with_instructions(instructions)

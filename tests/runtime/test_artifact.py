@@ -73,13 +73,16 @@ def test_a_flipped_byte_is_noticed(tmp_path: Path, at: int, other: int) -> None:
 @pytest.mark.parametrize("key", [*REQUIRED, "digest", "format", "format_version"])
 def test_a_missing_key_is_refused(tmp_path: Path, key: str) -> None:
     rest = {name: value for name, value in ANY_PROGRAM.data.items() if name != key}
-    refused(written(tmp_path, json.dumps(rest)), {"format": "not a dspy-reflex program", "format_version": "None"}.get(key, key))
+    refused(
+        written(tmp_path, json.dumps(rest)),
+        {"format": "not a dspy-reflex program", "format_version": "None"}.get(key, key),
+    )
 
 
 @pytest.mark.parametrize("key", [key for key in REQUIRED if key != "outputs"])
 def test_a_changed_value_is_refused(tmp_path: Path, key: str) -> None:
     changed = dict(ANY_PROGRAM.data) | {key: "changed"}
-    refused(written(tmp_path, json.dumps(changed)), "changed after it was compiled")
+    refused(written(tmp_path, json.dumps(changed)), "compile it again")
 
 
 @pytest.mark.parametrize(
@@ -163,6 +166,12 @@ def test_every_demo_names_the_row_it_came_from(compiled: Mapping[str, Artifact])
     for artifact in compiled.values():
         assert all(demo["id"] for demo in artifact.data["demos"])
     assert len(compiled["cause by demos"].data["demos"]) == 16
+
+
+def test_worked_out_demos_stay_marked_as_such() -> None:
+    """Optimizers treat them differently from labelled ones."""
+    program = published(demos=[{"task": "t", "root_cause": "leak"}, {"task": "u", "augmented": True}])
+    assert [demo["augmented"] for demo in program.to_dspy()["predict"]["demos"]] == [False, True]
 
 
 def test_a_module_loads_it_from_a_file_and_sends_the_same(compiled: Mapping[str, Artifact], tmp_path: Path) -> None:

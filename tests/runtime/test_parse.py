@@ -34,7 +34,9 @@ numbers = st.floats().map(str) | st.sampled_from(
 ) | st.text(st.characters(categories=["Nd", "No"]) | st.sampled_from("+-._e "), max_size=6)  # fmt: skip
 labels = st.sampled_from([*HOUSE.labels, "none", "Leak", "leaks", ""])
 quoted = st.tuples(st.sampled_from(["", "'", '"', "`", "**", " '", '""']), labels).map(lambda it: it[0] + it[1] + it[0])
-wrapped = st.tuples(st.sampled_from(["{}", "Literal[{}]", "str[{}]", "literal[{}]", "Literal[{}", "'Literal[{}]'"]), quoted)
+wrapped = st.tuples(
+    st.sampled_from(["{}", "Literal[{}]", "str[{}]", "literal[{}]", "Literal[{}", "'Literal[{}]'"]), quoted
+)
 choices = wrapped.map(lambda it: it[0].format(it[1]))
 
 
@@ -114,7 +116,10 @@ def test_an_answer_is_read(text: str, found: dict[str, Any]) -> None:
         ("leak", "the answer has no field 'reasoning'"),
         (cause_answer().replace("## second ##", "## third ##"), "the answer has no field 'second'"),
         (cause_answer().replace("[[ ## evidence", "> [[ ## evidence"), "the answer has no field 'evidence'"),
-        (cause_answer(root_cause="Leak"), "the field 'root_cause' is none of leak, blockage, short_circuit, cold_room: 'Leak'"),
+        (
+            cause_answer(root_cause="Leak"),
+            "the field 'root_cause' is none of leak, blockage, short_circuit, cold_room: 'Leak'",
+        ),
         (cause_answer(root_cause="none"), "the field 'root_cause' is none of"),
         (cause_answer(root_cause="leak, blockage"), "the field 'root_cause' is none of"),
         (cause_answer(root_cause="**leak**"), "the field 'root_cause' is none of"),

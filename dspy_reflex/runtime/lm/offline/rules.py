@@ -25,6 +25,8 @@ MENTIONS = 1.2
 """How much more a rule counts that speaks of what the case shows."""
 SAME_RULE = 0.8
 """Word overlap from which two rules say the same."""
+ALREADY_SAID = 0.7
+"""Share of a remedy's words in a rule from which it need not be added."""
 MAX_CHARS = 300
 """What a rule may be long in all; a remedy is added only where it fits."""
 
@@ -100,10 +102,12 @@ def _from_remedy(remedy: str) -> str:
 
 
 def _with_remedy(rule: str, remedy: str) -> str:
-    """The rule, and of the remedy the parts that fit behind it."""
+    """The rule, and of the remedy the parts that it does not say already and that fit behind it."""
     whole = rule.rstrip(". ")
     for part in remedy.split("; "):
-        if part and len(whole) + len(part) + 3 <= MAX_CHARS:
+        words = set(words_of(part))
+        said = len(words & set(words_of(rule))) >= ALREADY_SAID * len(words)
+        if words and not said and len(whole) + len(part) + 3 <= MAX_CHARS:
             whole += f"; {part}"
     return f"{whole}."
 

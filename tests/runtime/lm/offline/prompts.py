@@ -60,7 +60,9 @@ def labels_told(program: Artifact, cases: Sequence[Case]) -> list[str]:
 
 def accuracy(program: Artifact, cases: Sequence[Case]) -> float:
     """Share of right answers."""
-    return sum(given == label for given, (_, label) in zip(labels_told(program, cases), cases, strict=True)) / len(cases)
+    return sum(given == label for given, (_, label) in zip(labels_told(program, cases), cases, strict=True)) / len(
+        cases
+    )
 
 
 def as_json(program: Artifact, inputs: Mapping[str, str]) -> list[Message]:
@@ -73,7 +75,9 @@ def as_json(program: Artifact, inputs: Mapping[str, str]) -> list[Message]:
 
 def chat(instructions: str, outputs: str, asked: str) -> list[Message]:
     """A prompt as DSPy lays it out, with as little in it as possible."""
-    system = f"Your input fields are:\n1. `x` (str):\nYour output fields are:\n{outputs}\nIn adhering to this structure, "
+    system = (
+        f"Your input fields are:\n1. `x` (str):\nYour output fields are:\n{outputs}\nIn adhering to this structure, "
+    )
     return [
         {"role": "system", "content": f"{system}your objective is: {instructions}"},
         {"role": "user", "content": asked},

@@ -31,7 +31,9 @@ names = st.from_regex(r"[a-z]{1,6}( [a-z]{1,6})?|[a-z_]{1,6}:[a-z]{1,6}", fullma
     [f"<{shown}>" for shown in OBSERVATIONS]
 )
 weights = st.integers(-99, 99).filter(bool).map(lambda tenths: tenths / 10)
-label_names = st.sampled_from([*HOUSE.labels, *(label for name in presets() for label in load_taxonomy(name).labels), "a/b: c"])
+label_names = st.sampled_from(
+    [*HOUSE.labels, *(label for name in presets() for label in load_taxonomy(name).labels), "a/b: c"]
+)
 sheets = st.dictionaries(label_names, st.dictionaries(names, weights, max_size=5), min_size=1, max_size=4).flatmap(
     lambda found: st.fixed_dictionaries({label: st.integers(-300, 300).map(lambda n: n / 100) for label in found}).map(
         lambda base: Linear(found, base)
@@ -86,14 +88,21 @@ def test_what_a_line_means(line: str, items: dict[str, float]) -> None:
     assert plain(read_sheets(f"{HEADING}\n{line}")[0])[0] == {"a": items}
 
 
-@pytest.mark.parametrize("text", ["", "- a [0.5]: one +0.1", HEADING, f"{HEADING}\n\n- a [0.5]: one +0.1", f"{HEADING}\n- a: x"])
+@pytest.mark.parametrize(
+    "text", ["", "- a [0.5]: one +0.1", HEADING, f"{HEADING}\n\n- a [0.5]: one +0.1", f"{HEADING}\n- a: x"]
+)
 def test_without_its_heading_or_its_lines_there_is_no_sheet(text: str) -> None:
     assert read_sheets(text) == []
 
 
 def test_mining_finds_what_tells_the_classes_apart() -> None:
     sheet = mine(FEATURES, LABELS, sorted(set(LABELS)), SMALLEST_WEIGHTS[0])
-    for label, word in {"leak": "drips", "blockage": "clogged", "short_circuit": "fuse", "cold_room": "heating"}.items():
+    for label, word in {
+        "leak": "drips",
+        "blockage": "clogged",
+        "short_circuit": "fuse",
+        "cold_room": "heating",
+    }.items():
         assert sheet.weights[label][word] > 0
         assert all(sheet.weights[other].get(word, 0) <= 0 for other in set(LABELS) - {label})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_solve_solves(rows: list[dict[str, float]], data: st.DataObject) -> None
     ridge = data.draw(st.lists(st.floats(0.1, 5), min_size=len(rows), max_size=len(rows)))
     targets = data.draw(st.lists(st.tuples(values, values).map(list), min_size=len(rows), max_size=len(rows)))
     products = gram(rows)
-    found = solve(products, ridge, cast("list[list[float]]", targets))
+    found = solve(products, ridge, targets)
     assert np.allclose(found, np.linalg.solve(np.array(products) + np.diag(ridge), np.array(targets)), atol=1e-6)
 
 

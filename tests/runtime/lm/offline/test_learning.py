@@ -32,7 +32,14 @@ from tests.runtime.programs import BARE, HOUSE, published
 
 CHANCE = 1 / len(HOUSE.labels)
 FAILURES = Path(__file__).parents[4] / "datasets" / "failures"
-SIX = ("tool_failure", "instruction_ambiguity", "context_loss", "knowledge_gap", "overconfidence", "reasoning_error")
+SIX: tuple[str, ...] = (
+    "tool_failure",
+    "instruction_ambiguity",
+    "context_loss",
+    "knowledge_gap",
+    "overconfidence",
+    "reasoning_error",
+)
 NAMELESS = Taxonomy(name="nameless", causes=tuple(RootCause(name=name, definition="One of them.") for name in SIX))
 renamings = st.permutations(HOUSE.labels).map(lambda names: dict(zip(HOUSE.labels, names, strict=True)))
 
@@ -93,7 +100,7 @@ def test_permuting_the_definitions_permutes_the_answers(shift: int) -> None:
 def test_it_learns_the_six_causes_from_demos_alone_under_any_names() -> None:
     """Our own labels mean nothing to it: with the labels of the demos rotated, so are the answers."""
     train, test = real("train", 1), real("test", 3)
-    names = dict(zip(SIX, [*SIX[1:], SIX[0]], strict=True))
+    names: dict[str, str] = dict(zip(SIX, [*SIX[1:], SIX[0]], strict=True))
     program = with_demos(train, NAMELESS)
     answers = labels_told(program, test)
     assert accuracy(program, test) > 2 / 6

@@ -76,7 +76,11 @@ def programs() -> Sequence[Artifact]:
     return published(), with_demos(LEARNT), with_sheet(sheet_of(LEARNT))
 
 
-EXAMPLES = "[" + ", ".join(f"Example({inputs | {'label': label}!r}) (input_keys={set(inputs)!r})" for inputs, label in CASES) + "]"
+EXAMPLES = (
+    "["
+    + ", ".join(f"Example({inputs | {'label': label}!r}) (input_keys={set(inputs)!r})" for inputs, label in CASES)
+    + "]"
+)
 OBSERVED = f"24 labelled examples were read.\n{sheet_of(CASES)}\n{sheet_of(CASES, 0.15)}"
 
 
@@ -168,16 +172,32 @@ def test_no_chat_is_too_odd_to_answer(messages: list[Message]) -> None:
 
 SHEETS = (
     "Cues from labelled examples (+ speaks for the answer, - against it):\n",
-    *("- a [+0.50]: word +0.5; two words -0.3\n", "- b [-0.10]: \n", "- a [9.0]: ; ; +0.1; x +0.1;\n", "- c [1.0]: x +0.1\n"),
+    *(
+        "- a [+0.50]: word +0.5; two words -0.3\n",
+        "- b [-0.10]: \n",
+        "- a [9.0]: ; ; +0.1; x +0.1;\n",
+        "- c [1.0]: x +0.1\n",
+    ),
     "- a [" + "9" * 400 + ".0]: word +" + "9" * 400 + ".0\n",
     "Rules from labelled examples (for what; where; seen with):\n",
-    *("- (a; T; seen with: x, y) Do it.\n", "- (; ; seen with: ) \n", "- a: it is a word\n", "  Example: word\n", "Usual remedy: x\n"),
+    *(
+        "- (a; T; seen with: x, y) Do it.\n",
+        "- (; ; seen with: ) \n",
+        "- a: it is a word\n",
+        "  Example: word\n",
+        "Usual remedy: x\n",
+    ),
 )
 guides = st.lists(st.sampled_from(SHEETS) | hostile_text, max_size=6).map("".join)
 
 
 @settings(max_examples=200)
-@given(guides, hostile_text, st.lists(st.tuples(hostile_text, hostile_text), max_size=3), st.sampled_from([OUTPUTS, CHOICES]))
+@given(
+    guides,
+    hostile_text,
+    st.lists(st.tuples(hostile_text, hostile_text), max_size=3),
+    st.sampled_from([OUTPUTS, CHOICES]),
+)
 def test_a_label_is_chosen_whatever_the_prompt_holds(
     guide: str, asked: str, demos: list[tuple[str, str]], tail: str
 ) -> None:

@@ -21,6 +21,8 @@ from tests.runtime.programs import BARE, HOUSE, any_text, hostile_text, publishe
 
 INPUTS = cause_inputs({"task": "Book it.", "actual_outcome": "Nothing\n\ncame.", "context": {"log": ["a", "b"]}})
 BOOTSTRAPPED = {"reasoning": "r", "evidence": "e\nf", "root_cause": "leak", "second": "none", "confidence": 0.5}
+ENDS = {"completed": ""}
+"""The mark under an answer in the chat format; nothing follows it."""
 TEACHING = published(demos=[INPUTS | {"root_cause": "leak"}, INPUTS | BOOTSTRAPPED | {"augmented": True}])
 
 
@@ -57,8 +59,8 @@ def test_the_instructions_are_read_as_they_were_written(form: str) -> None:
 
 def test_demos_are_read_with_what_was_supplied_and_no_more(form: str) -> None:
     labelled, bootstrapped = sorted(read_task(prompt(TEACHING, form)).demos, key=lambda demo: len(demo.outputs))
-    assert dict(labelled.outputs) == {"root_cause": "leak"}
-    assert dict(bootstrapped.outputs) == {name: str(value) for name, value in BOOTSTRAPPED.items()}
+    assert dict(labelled.outputs) | ENDS == {"root_cause": "leak"} | ENDS
+    assert dict(bootstrapped.outputs) | ENDS == {name: str(value) for name, value in BOOTSTRAPPED.items()} | ENDS
     assert dict(labelled.inputs)["actual_outcome"] == dict(bootstrapped.inputs)["actual_outcome"] == "Nothing\n\ncame."
 
 

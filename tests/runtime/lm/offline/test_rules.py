@@ -23,7 +23,9 @@ VALVE = "Before work on a pipe, close the valve, and check it twice."
 TAP = "When a tap drips, change its washer at once, or call within a day."
 PLUG = "Before opening a lamp, pull the plug, and test for current once."
 
-words = st.from_regex(r"[a-z]{1,8}( [a-z]{1,8})?", fullmatch=True) | st.sampled_from([f"<{each}>" for each in OBSERVATIONS])
+words = st.from_regex(r"[a-z]{1,8}( [a-z]{1,8})?", fullmatch=True) | st.sampled_from(
+    [f"<{each}>" for each in OBSERVATIONS]
+)
 entries = st.lists(
     st.builds(
         Entry,
@@ -90,7 +92,9 @@ def test_without_a_near_demo_the_remedy_of_the_cause_is_the_rule() -> None:
 
 
 def test_the_remedy_is_added_to_a_rule() -> None:
-    assert proposed("the kitchen tap drips")[0].endswith("close the main valve before any work on a pipe; check it for drips twice.")
+    assert proposed("the kitchen tap drips")[0].endswith(
+        "close the main valve before any work on a pipe; check it for drips twice."
+    )
 
 
 @pytest.mark.parametrize("length", [MAX_RULE_CHARS - 60, MAX_RULE_CHARS - 1, MAX_RULE_CHARS])
@@ -146,7 +150,7 @@ def test_entries_are_marked_by_words_that_other_entries_have_too() -> None:
     book = collect([("k", "p", f"rule {word}", features_of({"f": f"the {word} {word}"})) for word in "xyxxzzxx"])
     assert "x" in book[0].words
     assert "y" not in book[1].words
-    assert book[4].words[0] == "z z"
+    assert book[4].words[0] == "z"  # rarer than x
 
 
 def test_a_rule_of_several_lines_becomes_one() -> None:

@@ -1,8 +1,9 @@
-"""Leave one source out in turn: how the root-cause program does on real failures of a kind that it has not seen.
+"""How the root-cause program does on real failures: on a source that it has not seen, or on questions it has not seen.
 
-For each source, the program is compiled on the rows of the other sources, pooled with the package's own failures for the
-classes that real ones lack; rows that share a `group` with the left-out source are left out, too. Baselines learn from
-the very rows that the compile saw. Nothing compiled here is kept.
+With `--by source`, each source is left out in turn: the program is compiled on the other sources, pooled with the
+package's own failures for the classes that real ones lack. With `--by group`, questions are dealt to five folds, and the
+program is compiled on the real failures of the other four alone. Rows that share a `group` with a left-out one are left
+out, too. Baselines learn from the very rows that the compile saw. Nothing compiled here is kept.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dspy_reflex.benchmark.runner import benchmark_cause
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.evalset.leave_out import leave_out
 from dspy_reflex.evalset.load import load_evalset
+from dspy_reflex.evalset.split import folds
 from dspy_reflex.files import write_atomic
 from dspy_reflex.optimize.compile import CompileOptions, run_compile
 from dspy_reflex.optimize.modules import RootCauseClassifier
@@ -28,42 +30,61 @@ from dspy_reflex.taxonomies.load import load_taxonomy
 
 OWN = Path("datasets/failures")
 TAXONOMY = load_taxonomy()
+FOLDS = 5
+
+Rows = tuple[LabelledFailure, ...]
+Pairs = tuple[tuple[str, str], ...]
+Part = tuple[Rows, Pairs]
+"""Rows to score on, and what to leave out of the compile for them."""
 
 
 def main() -> None:
     """Run, write the report, and print the scores as JSON."""
     made = argparse.ArgumentParser(description=__doc__)
     made.add_argument("real", type=Path, help="JSON Lines file of real failures with `source` and `group`")
-    made.add_argument("--out", type=Path, default=Path("experiments/real-failures"))
+    made.add_argument("--by", choices=["source", "group"], default="source")
     made.add_argument("--optimizer", default="miprov2")
+    made.add_argument("--out", type=Path, help="default: experiments/real-failures-by-<by>")
     options = made.parse_args()
     rows = load_evalset(options.real, TAXONOMY).rows
+    parts, sets = (by_source(rows), (options.real, OWN)) if options.by == "source" else (by_group(rows), (options.real,))
+    reports = [one_part(sets, options.optimizer, held_out, pairs) for held_out, pairs in parts]
+    report = pool(reports, options.real.name)
+    out = options.out or Path(f"experiments/real-failures-by-{options.by}")
+    write_report(report, out)
+    config = {"optimizer": options.optimizer, "by": options.by, "real": options.real.name, "sets": len(sets), "seed": 0}
+    for name, value in (("result", report.to_json()), ("config", config)):
+        write_atomic(out / f"{name}.json", (json.dumps(value, indent=1) + "\n").encode())
+    print(json.dumps(report.to_json()))
+
+
+def by_source(rows: Rows) -> list[Part]:
+    """One part for each source."""
     sources = sorted({row.source for row in rows if row.source})
-    report = pool([one_source(options.real, options.optimizer, source) for source in sources], options.real.name)
-    write_report(report, options.out)
-    result = report.to_json()
-    write_atomic(options.out / "result.json", (json.dumps(result, indent=1) + "\n").encode())
-    config = {"optimizer": options.optimizer, "real": options.real.name, "own": str(OWN), "by": "source", "seed": 0}
-    write_atomic(options.out / "config.json", (json.dumps(config, indent=1) + "\n").encode())
-    print(json.dumps(result))
+    return [(tuple(row for row in rows if row.source == source), (("source", source),)) for source in sources]
 
 
-def one_source(real: Path, optimizer: str, source: str) -> CauseReport:
-    """Compile without a source, and score on it."""
-    chosen = CompileOptions("root_cause", (real, OWN), TAXONOMY, optimizer, leave_out=(("source", source),))
+def by_group(rows: Rows) -> list[Part]:
+    """Five parts, each of whole questions."""
+    parts = [held_out for _, held_out in folds(rows, FOLDS)]
+    return [(held_out, tuple(("group", group) for group in sorted({row.unit for row in held_out}))) for held_out in parts]
+
+
+def one_part(sets: tuple[Path, ...], optimizer: str, held_out: Rows, pairs: Pairs) -> CauseReport:
+    """Compile without some rows, and score on them."""
+    chosen = CompileOptions("root_cause", sets, TAXONOMY, optimizer, leave_out=pairs)
     with tempfile.TemporaryDirectory() as folder:
         made = run_compile(chosen, out=Path(folder) / "programs", run=Path(folder) / "run")
-    sets = [load_evalset(real, TAXONOMY), load_evalset(OWN, TAXONOMY)]
-    held_out = tuple(row for row in sets[0].rows if row.source == source)
+    loaded = leave_out([load_evalset(path, TAXONOMY) for path in sets], pairs)
     used = {*made.artifact.data["data"]["train"], *made.artifact.data["data"]["val"]}
-    seen = [row for one in leave_out(sets, [("source", source)]) for row in one.rows if row.row_hash in used]
+    seen = [row for one in loaded for row in one.rows if row.row_hash in used]
     model = connect("offline")
-    plain = publish(RootCauseClassifier(TAXONOMY), TAXONOMY, model=model.name)
+    plain = publish(RootCauseClassifier(TAXONOMY), model=model.name)
     contenders = [
         Contender("compiled", "program", made.artifact, model),
         Contender("uncompiled", "uncompiled", plain, model),
     ]
-    return benchmark_cause(held_out, contenders, trainset=unique(seen), by="source", dataset=source)
+    return benchmark_cause(held_out, contenders, trainset=unique(seen), by="source")
 
 
 def unique(rows: list[LabelledFailure]) -> tuple[LabelledFailure, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import io
 import json
 import re
@@ -88,7 +89,9 @@ def test_console_blocks_name_what_there_is(block: str) -> None:
                 assert extra[1] is None or f"\n{extra[1]} = [" in project
             case ["dspy-reflex", "compile", *options]:
                 assert options[options.index("--optimizer") + 1] in OPTIMIZERS
-                assert {options[i + 1].split("/")[0] for i, o in enumerate(options) if o.endswith("-lm")} <= {*PROVIDERS}
+                assert {options[i + 1].split("/")[0] for i, o in enumerate(options) if o.endswith("-lm")} <= {
+                    *PROVIDERS
+                }
             case _:
                 assert words[:1] in (["git"], ["cd"]), words
 
@@ -112,7 +115,7 @@ def test_the_readmes_tables_are_the_committed_results() -> None:
     """Number by number."""
     readme = (ROOT / "README.md").read_text()
     assert failures_table(result("failures-root_cause"), result("failures-rule")) in readme
-    assert real_table(result("real-failures")) in readme
+    assert real_table(result("real-failures-by-group"), result("real-failures-by-source")) in readme
 
 
 @pytest.mark.parametrize("program", ["root_cause", "rule"])
@@ -146,3 +149,16 @@ def test_the_data_card_counts_its_rows() -> None:
         assert f"| {split} | {len(rows)} | {families} | {len(rows) // causes} |" in card
         hard += sum(row["hard"] for row in rows)
     assert f"{hard} of the 300 are marked `hard`" in card
+
+
+def test_the_second_reading_agrees_as_often_as_the_card_says() -> None:
+    """On every row."""
+    folder = ROOT / "datasets" / "failures"
+    lines = [
+        line for split in ("train", "val", "test") for line in (folder / f"{split}.jsonl").read_text().splitlines()
+    ]
+    first = {row["id"]: row["root_cause"] for row in map(json.loads, lines)}
+    with (folder / "second_reading.csv").open(newline="") as file:
+        second = {row["id"]: row["root_cause"] for row in csv.DictReader(file)}
+    agree = sum(second[name] == cause for name, cause in first.items())
+    assert f"gave the same cause for {agree} of {len(first)} rows" in (folder / "README.md").read_text()

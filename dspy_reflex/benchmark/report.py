@@ -7,8 +7,6 @@ neither.
 from __future__ import annotations
 
 import io
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -20,6 +18,7 @@ from dspy_reflex.benchmark.scores import CauseRow, Column, RuleRow, Versus
 from dspy_reflex.benchmark.statistics import Interval
 from dspy_reflex.errors import MissingExtraError
 from dspy_reflex.evalset.labelled import LabelledFailure
+from dspy_reflex.files import write_atomic
 from dspy_reflex.untrusted import neutralise
 
 NO_ANSWER = "no answer"
@@ -38,9 +37,8 @@ def write_report(report: CauseReport | RuleReport, folder: Path) -> list[Path]:
     files = {"report.md": render(report).encode()}
     if isinstance(report, CauseReport):
         files["confusion.png"] = confusion_png(report)
-    folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
-        _write(folder / name, content)
+        write_atomic(folder / name, content)
     return [folder / name for name in files]
 
 
@@ -232,17 +230,3 @@ def _figure(report: CauseReport) -> Any:
     axes.set_ylabel("gold")
     axes.set_title(f"{report.rows[0].name}, n={report.n}", parse_math=False)
     return figure
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Replace a file in one step: a reader sees the old one or the new one."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

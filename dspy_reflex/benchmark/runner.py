@@ -163,5 +163,7 @@ def _labels(programs: Sequence[Contender], rows: Sequence[LabelledFailure]) -> t
         raise BenchmarkError(f"{' and '.join(sets.values())} have different label sets; benchmark them one by one")
     labels = next(iter(sets), tuple(sorted(gold)))
     if unknown := sorted(gold - set(labels)):
-        raise BenchmarkError(f"{next(iter(sets.values()))} does not know {', '.join(unknown)}; give its own --taxonomy")
+        raise BenchmarkError(
+            f"{next(iter(sets.values()))} does not know {', '.join(unknown)}; use one that was made for these labels"
+        )
     return labels

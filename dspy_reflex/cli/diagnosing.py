@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dspy_reflex.cli.common import FILE, as_json, concurrency_option, lm_option, print_json, teller
+from dspy_reflex.untrusted import neutralise
 
 if TYPE_CHECKING:
     from dspy_reflex.records.diagnosis import Diagnosis
@@ -90,7 +91,9 @@ def _print(failures: list[Failure], batch: Batch[Diagnosis]) -> None:
         table.add_column(name, justify="right" if name == "conf" else "left")
     for failure, found in zip(failures, batch.done, strict=False):
         cause, review = found.root_cause or "-", "needs review" if found.needs_review else ""
-        table.add_row(failure.id or "-", failure.severity, cause, f"{found.confidence:.0%}", found.symptom, review)
+        table.add_row(
+            neutralise(failure.id) or "-", failure.severity, cause, f"{found.confidence:.0%}", found.symptom, review
+        )
     console = Console(highlight=False, markup=False)
     console.print(table)
     if batch.done:

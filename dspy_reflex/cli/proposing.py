@@ -6,18 +6,19 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dspy_reflex.cli.common import FILE, as_json, concurrency_option, lm_option, print_json, teller
 from dspy_reflex.cli.diagnosing import costs, progress, stop_if_stopped
 from dspy_reflex.errors import ConfigError, RefusalError
+from dspy_reflex.untrusted import neutralise
 
 if TYPE_CHECKING:
     from dspy_reflex.records.failure import Failure
     from dspy_reflex.records.proposal import Proposal
-    from dspy_reflex.stages.batch import Batch
+    from dspy_reflex.stages.batch import Batch, Meter
 
 RULE_FILES = {"SOUL": "SOUL.md", "AGENTS": "AGENTS.md", "TOOLS": "TOOLS.md"}
 """Component to the file its rules live in, under the agent's folder."""
@@ -39,13 +40,14 @@ def command(
     file: Path, path: Path | None, cause_program: Path | None, base_dir: str | Path, lm: str, concurrency: int,
     max_usd: float | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Propose a rule for each mechanism in FILE (JSON Lines; - for stdin), as a diff. Nothing is changed.
+    """Propose a rule for each cause and symptom in FILE (JSON Lines; - for stdin), as a diff. Nothing is changed.
 
     A failure's own `root_cause` is used where it has one; the others are diagnosed first.
     """
     from dspy_reflex.evalset.load import load_failures
     from dspy_reflex.runtime.program import load_program, symptom_of_failure
-    from dspy_reflex.stages.propose import grouped, propose
+    from dspy_reflex.stages.batch import Meter
+    from dspy_reflex.stages.propose import grouped, merged, propose
 
     say = teller()
     program = load_program("rule", path=path, lm=lm)
@@ -53,44 +55,44 @@ def command(
         say(f"warning: {program.warning}")
     failures = load_failures(file, sys.stdin.buffer)
     files = _rule_files(Path(base_dir))
-    named = _diagnosed(failures, cause_program, lm, concurrency)
-    for failure, cause in zip(failures, named.done, strict=False):
+    meter = Meter(program.model.name, max_usd)
+    causes, stopped = _causes(failures, cause_program, lm, concurrency, meter)
+    for failure, cause in zip(failures, causes, strict=True):
         if cause is None:
-            say(f"warning: {failure.id or 'a failure'} got no root cause and is left out")
-    groups = grouped(failures[: len(named.done)], named.done, [symptom_of_failure(failure) for failure in failures])
-    say(f"{len(failures)} failures, {len(groups)} mechanisms")
+            say(f"warning: {neutralise(failure.id) or 'a failure'} got no root cause and is left out")
+    groups = grouped(failures, causes, [symptom_of_failure(failure) for failure in failures])
+    say(f"{len(failures)} failures, {len(groups)} groups by cause and symptom")
     batch = propose(
-        program, groups, _existing(files), concurrency=concurrency, max_usd=max_usd, tick=progress(say, len(groups))
+        program, groups, _existing(files), meter=meter, concurrency=concurrency, tick=progress(say, len(groups))
     )
     for one in batch.done:
         if isinstance(one, RefusalError):
             say(f"warning: {one}")
-    shown = [(one, _diff(one, files)) for one in batch.done if not isinstance(one, RefusalError)]
+    proposals = merged([one for one in batch.done if not isinstance(one, RefusalError)])
+    shown = [(one, _diff(one, files)) for one in proposals]
     if as_json:
         rows = [{**one.model_dump(mode="json"), "file": RULE_FILES[one.component], "diff": text} for one, text in shown]
         print_json({"proposals": rows, **costs(batch)})
     else:
         for one, text in shown:
             _print(one, text)
-    stop_if_stopped(named if named.stopped else batch)
+    stop_if_stopped(stopped or batch)
 
 
-def _diagnosed(failures: Sequence[Failure], path: Path | None, lm: str, concurrency: int) -> Batch[str | None]:
-    """The cause of each failure: its own if it has one, else what the program says."""
-    from dspy_reflex.runtime.answer import Answer
+def _causes(
+    failures: Sequence[Failure], path: Path | None, lm: str, concurrency: int, meter: Meter
+) -> tuple[list[str | None], Batch[Any] | None]:
+    """The cause of each failure, its own if it has one, and the batch that diagnosed the others if it was stopped."""
     from dspy_reflex.runtime.program import load_program
-    from dspy_reflex.stages.batch import Meter, run_batch
+    from dspy_reflex.stages.batch import run_batch
 
     program = load_program("root_cause", path=path, lm=lm)
-
-    def one(failure: Failure) -> tuple[str | None, Answer]:
-        own = (failure.model_extra or {}).get("root_cause")
-        if isinstance(own, str):
-            return own, Answer({}, "", "", 0, 0, 0.0)
-        found, answer = program.explained(failure)
-        return found.root_cause, answer
-
-    return run_batch(failures, one, meter=Meter(program.model.name, None), concurrency=concurrency)
+    own = [(failure.model_extra or {}).get("root_cause") for failure in failures]
+    asked = [failure for failure, cause in zip(failures, own, strict=True) if not isinstance(cause, str)]
+    batch = run_batch(asked, program.explained, meter=meter, concurrency=concurrency)
+    found = iter([one.root_cause for one in batch.done])
+    causes = [cause if isinstance(cause, str) else next(found, None) for cause in own]
+    return causes, batch if batch.stopped else None
 
 
 def _rule_files(folder: Path) -> dict[str, str]:
@@ -118,7 +120,7 @@ def _diff(proposal: Proposal, files: dict[str, str]) -> str:
 
 
 def _print(proposal: Proposal, diff: str) -> None:
-    click.echo(f"{proposal.id}  {proposal.root_cause}  {', '.join(proposal.failure_ids)}")
-    click.echo(f"  why    {proposal.rationale}")
+    click.echo(f"{proposal.id}  {proposal.root_cause}  {neutralise(', '.join(proposal.failure_ids))}")
+    click.echo(f"  why    {neutralise(proposal.rationale)}")
     click.echo(f"  by     {proposal.program} on {proposal.model}; {proposal.score}")
     click.echo(f"\n{diff}")

@@ -70,14 +70,19 @@ class LabelledFailure(Record):
     @cached_property
     def row_hash(self) -> str:
         """First 16 hex digits of the SHA-256 of `inputs`: a row is recognised under another id, too."""
-        text = json.dumps(self.inputs, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return row_hash_of(self.inputs)
 
     def value(self, field: str) -> JsonValue:
         """The value of any field, by its name in the file: of the label, the failure, or an unknown one."""
         if field in LABEL_FIELDS:
             return getattr(self, field)
         return self.failure.model_dump().get(field)
+
+
+def row_hash_of(inputs: Mapping[str, str]) -> str:
+    """The hash of a row whose texts these are."""
+    text = json.dumps(dict(inputs), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 OTHER_FIELDS = ("failure", "where", "schema_version")

@@ -59,6 +59,7 @@ def load_failures(path: str | Path, stdin: IO[bytes] | IO[str] | None = None) ->
     else:
         lines = _read(Path(path), problems)
     failures = [to_failure(line, problems) for line in lines]
+    _check_ids(lines, problems)
     problems.raise_if_any()
     return [failure for failure in failures if failure is not None]
 

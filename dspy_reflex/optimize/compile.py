@@ -14,10 +14,10 @@ from typing import Any
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
-from dspy_reflex.errors import CompileError
+from dspy_reflex.errors import CompileError, DatasetError
 from dspy_reflex.evalset.labelled import EvalSet, LabelledFailure
 from dspy_reflex.evalset.leave_out import leave_out
-from dspy_reflex.evalset.load import load_evalset
+from dspy_reflex.evalset.load import SINGLE_SPLIT, load_evalset
 from dspy_reflex.evalset.split import folds, split_rows
 from dspy_reflex.evalset.warnings import warnings_for
 from dspy_reflex.files import write_atomic
@@ -32,7 +32,7 @@ from dspy_reflex.optimize.publish import adapter, publish
 from dspy_reflex.optimize.trials import Trials
 from dspy_reflex.records.taxonomy import Taxonomy
 from dspy_reflex.runtime.artifact import Artifact, dumps
-from dspy_reflex.runtime.library import set_current
+from dspy_reflex.runtime.library import current, set_current
 from dspy_reflex.runtime.lm.connect import OFFLINE_NAMES
 
 VAL_SHARE = 0.2
@@ -40,6 +40,8 @@ VAL_SHARE = 0.2
 FEW_ROWS = 40
 """Below this a val split decides nothing: every row is learnt from, and the score is cross-validated."""
 FOLDS = 5
+VAL = "val (chosen on it)"
+"""What scores on the val split are called: the best of several candidates looks better there than it is."""
 VIEW_BATCH = 10
 """Examples that a language model is shown at once when it writes instructions; the offline learner reads them all."""
 
@@ -134,11 +136,17 @@ class _Compile:
         warnings = tuple(line for one in sets for line in warnings_for(one))
         for line in warnings:
             self.say(f"warning: {line}")
+        current(out, self.options.program)  # a damaged library is said before anything is paid for
         _write_json(run / "config.json", self._config())
         artifact, scores = self._made(*_train_and_val(sets, self.options.seed), name="+".join(one.name for one in sets))
         path = out / artifact.program / f"{artifact.version}.json"
         write_atomic(path, dumps(artifact).encode())
-        set_current(out, artifact)
+        if scores["value"] >= scores["uncompiled"]["value"]:
+            set_current(out, artifact)
+        else:
+            worse = f"{artifact.name} is worse than the uncompiled program; it was written, and is not made current"
+            self.say(f"warning: {worse}")
+            warnings = (*warnings, worse)
         result = CompileResult(
             artifact, path, run, scores, self.ledger.calls, self.ledger.to_json(), self.trials.rows, warnings
         )
@@ -156,7 +164,7 @@ class _Compile:
                 f"{len(val or train)} rows. Give it more rows, more --trials, or another --optimizer"
             )
         measured = self._measure(compiled, val) if val else self._cross_validated(train)
-        before = self._measure(plain, val or train, "val" if val else "train, unseen by it")
+        before = self._measure(plain, val or train, VAL if val else "train, unseen by it")
         data = {"name": name, "train": [row.row_hash for row in train], "val": [row.row_hash for row in val]}
         final = self._published(module, train, data=data, scores=measured.scores, threshold=measured.threshold)
         return final, {**measured.scores, "uncompiled": before.scores}
@@ -197,7 +205,7 @@ class _Compile:
             answers.append(self._measure(fold, held_out))
         return Measured.pooled(answers, f"{len(answers)}-fold cross-validation")
 
-    def _measure(self, artifact: Artifact, rows: Rows, on: str = "val") -> Measured:
+    def _measure(self, artifact: Artifact, rows: Rows, on: str = VAL) -> Measured:
         return measure(artifact, self.options.lm, rows, on, self.options.threads, self.ledger)
 
     def _published(self, module: Any, train: Rows, **known: Any) -> Artifact:
@@ -227,6 +235,9 @@ def _train_and_val(sets: Sequence[EvalSet], seed: int) -> tuple[Rows, Rows]:
 
     A unit that is on one side already keeps its rows together there.
     """
+    for one in sets:
+        if not {"train", SINGLE_SPLIT} & one.splits.keys():
+            raise DatasetError(f"{one.name}: a folder to compile on needs train.jsonl; it has {', '.join(one.splits)}")
     train = [row for one in sets if "train" in one.splits for row in one.split("train")]
     val = [row for one in sets if "train" in one.splits for row in one.splits.get("val", ())]
     loose = [row for one in sets if "train" not in one.splits for row in one.rows]

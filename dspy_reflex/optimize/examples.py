@@ -36,11 +36,13 @@ def examples_for(program: str, rows: Sequence[LabelledFailure], seed: int) -> Ex
 
 def _cause_example(row: LabelledFailure) -> Any:
     inputs = cause_inputs(row.failure.model_dump())
-    example = dspy.Example(**inputs, root_cause=row.root_cause, dspy_id=row.id)
+    example = dspy.Example(**inputs, root_cause=row.root_cause, dspy_id=row.id, dspy_row=row.row_hash)
     return example.with_inputs(*inputs)
 
 
 def _rule_example(row: LabelledFailure) -> Any:
     inputs = rule_inputs([row.failure.model_dump()], row.root_cause or "", row.existing_rules)
     answers = {"component": row.component, "rule": row.reference_rule}
-    return dspy.Example(**inputs, **answers, dspy_id=row.id, dspy_labelled=row).with_inputs(*inputs)
+    return dspy.Example(**inputs, **answers, dspy_id=row.id, dspy_row=row.row_hash, dspy_labelled=row).with_inputs(
+        *inputs
+    )

@@ -13,8 +13,6 @@ from dspy_reflex.records.taxonomy import Taxonomy
 from dspy_reflex.runtime.artifact import ANY_MODEL, Artifact, seal
 from dspy_reflex.runtime.render import render
 
-NO_DATA: Mapping[str, Any] = {"name": "", "train": [], "val": []}
-
 
 def adapter() -> Any:
     """The one adapter that programs are compiled and rendered with: no second try in another format."""
@@ -30,7 +28,7 @@ def publish(
     optimizer: Mapping[str, Any] | None = None,
     seed: int = 0,
     trainset: Sequence[Any] = (),
-    data: Mapping[str, Any] = NO_DATA,
+    data: Mapping[str, Any] | None = None,
     scores: Mapping[str, Any] | None = None,
     threshold: float | None = None,
 ) -> Artifact:
@@ -43,8 +41,9 @@ def publish(
         model: The model that it was compiled for.
         optimizer: Name and options, for the record.
         seed: The compile's seed.
-        trainset: The examples that demos were taken from, so that each demo names its row.
-        data: Name of the data set, and the row hashes of `train` and `val`.
+        trainset: The examples it was compiled on (see `examples_for`): demos name their rows, and a benchmark on one
+            of them is refused.
+        data: Name of the data set, and the row hashes of `train` and `val`; by default those of `trainset`.
         scores: `metric`, `value`, `interval`, `n`, and `on` (what it was measured on); None if nobody measured it.
         threshold: Confidence below which an answer needs review.
 
@@ -52,7 +51,7 @@ def publish(
         RenderError: A field has a type that the light runtime cannot render.
         ProgramError: The module has more than one predictor.
     """
-    taxonomy = taxonomy or module.taxonomy
+    taxonomy = taxonomy or _taxonomy_of(module)
     predictor = _only_predictor(module)
     messages, tail = _rendered(predictor)
     return seal(
@@ -70,7 +69,7 @@ def publish(
             "model": model,
             "optimizer": dict(optimizer or {}),
             "seed": seed,
-            "data": dict(data),
+            "data": dict(data) if data else {"name": "", "train": [row.dspy_row for row in trainset], "val": []},
             "scores": dict(scores) if scores else None,
             "threshold": threshold,
             "dspy_version": dspy.__version__,
@@ -91,6 +90,10 @@ def same_rendering(artifact: Artifact, module: Any, values: Mapping[str, str]) -
     predictor = _only_predictor(module)
     theirs = adapter().format(predictor.signature, predictor.demos, dict(values))
     return render(artifact, values) == theirs
+
+
+def _taxonomy_of(module: Any) -> Taxonomy:
+    return module.taxonomy
 
 
 def _only_predictor(module: Any) -> Any:

@@ -14,9 +14,9 @@ class Proposal(Record):
     """One rule, where it should live, and why."""
 
     id: str
-    """`prop_` and 16 hex digits of the proposal's content: proposing the same thing twice gives the same id."""
+    """`prop_` and 16 hex digits of cause, component and rule: proposing the same thing twice gives the same id."""
     failure_ids: tuple[str, ...]
-    """The failures it answers."""
+    """The failures it was proposed for; of more than five, the program was shown the first five."""
     root_cause: str
     """Their root cause."""
     component: Component

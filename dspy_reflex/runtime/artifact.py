@@ -21,7 +21,7 @@ ANY_MODEL = "any"
 """The model of a program that was compiled for none: the guide alone, no demos, no cues."""
 
 REQUIRED = (
-    "program", "inputs", "outputs", "messages", "tail", "labels", "taxonomy", "model", "threshold", "demos",
+    "program", "inputs", "outputs", "messages", "tail", "labels", "taxonomy", "taxonomy_digest", "model", "threshold", "demos",
     "optimizer", "seed", "data", "scores", "instructions", "dspy_version",
 )  # fmt: skip
 
@@ -147,6 +147,15 @@ def _check_labels(data: dict[str, Any], where: str) -> None:
     asked = choices.get("root_cause")
     if asked is not None and list(asked) != list(data["labels"]):
         raise ProgramError(f"{where}: the prompt's labels are not the taxonomy's; compile it again")
+    causes = [cause["name"] for cause in data["taxonomy"]["causes"]]
+    if causes != list(data["labels"]) or taxonomy_digest(data["taxonomy"]) != data["taxonomy_digest"]:
+        raise ProgramError(f"{where}: the taxonomy is not the one its digest was made of; compile it again")
+
+
+def taxonomy_digest(taxonomy: Mapping[str, Any]) -> str:
+    """First 16 hex digits of the SHA-256 of a taxonomy's content, as `Taxonomy.digest`."""
+    text = json.dumps(taxonomy, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _canonical(content: Mapping[str, Any]) -> str:

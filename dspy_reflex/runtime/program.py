@@ -160,7 +160,7 @@ class RuleProgram(_Loaded):
             )
         ids = tuple(str(failure.get("id") or "") for failure in failures)
         return Proposal(
-            id=_proposal_id(ids, root_cause, told["component"], rule),
+            id=_proposal_id(root_cause, told["component"], rule),
             failure_ids=ids,
             root_cause=root_cause,
             component=told["component"],

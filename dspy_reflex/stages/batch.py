@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -40,8 +41,10 @@ class Meter:
         """Count for a model; `max_usd` None is no limit.
 
         Raises:
-            ConfigError: There is a limit, but no price to hold against it.
+            ConfigError: The limit is no amount, or there is no price to hold against it.
         """
+        if max_usd is not None and not math.isfinite(max_usd):
+            raise ConfigError(f"--max-usd: {max_usd} is no amount of money")
         if max_usd is not None and cost_usd(model, 0, 0) is None:
             raise ConfigError(
                 f"--max-usd: the price of {model} is not known; give one in a file named by REFLEX_PRICES"

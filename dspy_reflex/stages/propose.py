@@ -31,25 +31,31 @@ def grouped(failures: Sequence[Failure], causes: Sequence[str | None], symptoms:
     return [Group(cause, symptom, tuple(found)) for (cause, symptom), found in groups.items()]
 
 
+def merged(proposals: Sequence[Proposal]) -> list[Proposal]:
+    """One proposal for each rule: where groups got the same, their failures are put together."""
+    found: dict[str, Proposal] = {}
+    for one in proposals:
+        same = found.get(one.id)
+        ids = dict.fromkeys([*(same.failure_ids if same else ()), *one.failure_ids])
+        found[one.id] = one.model_copy(update={"failure_ids": tuple(ids)})
+    return list(found.values())
+
+
 def propose(
     program: RuleProgram,
     groups: Sequence[Group],
     existing_rules: Sequence[str],
     *,
+    meter: Meter,
     concurrency: int = 1,
-    max_usd: float | None = None,
     tick: Callable[[int], None] = lambda _: None,
 ) -> Batch[Proposal | RefusalError]:
     """Propose a rule for each group; where the model gave no usable rule, the result says why.
 
-    An outage or a spent budget ends the batch early; the batch says so and keeps what is done.
-
-    Raises:
-        ConfigError: `max_usd` is given and the model's price is not known.
+    An outage or a spent budget ends the batch early; the batch says so and keeps what is done. Costs are added to `meter`.
     """
 
     def one(group: Group) -> tuple[Proposal | RefusalError, Answer]:
         return program.explained(group.failures, group.root_cause, existing_rules)
 
-    meter = Meter(program.model.name, max_usd)
     return run_batch(groups, one, meter=meter, concurrency=concurrency, tick=tick)

@@ -13,6 +13,9 @@ from dspy_reflex.untrusted import neutralise
 BEGIN = "<!-- reflex:begin -->"
 END = "<!-- reflex:end -->"
 HEADING = "## Learned rules"
+BLOCK = re.compile(rf"(^{BEGIN}\n(?:.*\n)*?){END}$", re.MULTILINE)
+"""Our block: its markers stand on lines of their own, or they are not ours."""
+COMMENT = re.compile(r"<!--|-->")
 ITEM = re.compile(r"^\s*[-*+]\s+(?:\[[^\]]*\]\s+)?(\S.*)$")
 
 
@@ -23,10 +26,11 @@ def rules_in(text: str) -> list[str]:
 
 def with_rule(text: str, rule_id: str, rule: str) -> str:
     """The file with one more rule in our block, which is made at the end if it is not there."""
-    item = f"- [{rule_id}] {' '.join(neutralise(rule).split())}\n"
-    head, found, tail = text.partition(END)
-    if found and BEGIN in head:
-        return f"{head}{item}{END}{tail}"
+    said = COMMENT.sub("", " ".join(neutralise(rule).split()))
+    item = f"- [{rule_id}] {said}\n"
+    block = BLOCK.search(text)
+    if block:
+        return f"{text[: block.end(1)]}{item}{text[block.end(1) :]}"
     gap = "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
     return f"{text}{gap}{BEGIN}\n{HEADING}\n{item}{END}\n"
 

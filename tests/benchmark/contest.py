@@ -9,7 +9,7 @@ from typing import Any
 from dspy_reflex.benchmark.predict import Contender, Kind
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.records.failure import Failure
-from dspy_reflex.runtime.artifact import Artifact, seal
+from dspy_reflex.runtime.artifact import Artifact, seal, taxonomy_digest
 from dspy_reflex.runtime.lm.model import Completion, Message
 
 LABELS = ("red", "green", "blue")
@@ -44,10 +44,12 @@ def artifact(
         if cause
         else ("failures", "root_cause", "existing_rules")
     )
+    labels = fields.get("labels", LABELS)
+    taxonomy = {"name": "colours", "causes": [{"name": label} for label in labels]}
     content: dict[str, Any] = {
         "program": program, "inputs": [{"name": name, "type": "str"} for name in names],
         "outputs": CAUSE_OUTPUTS if cause else RULE_OUTPUTS, "messages": [], "tail": "Answer.",
-        "labels": list(LABELS), "taxonomy": {"name": "colours", "digest": ""}, "model": "fake/1", "threshold": None,
+        "labels": list(LABELS), "taxonomy": taxonomy, "taxonomy_digest": taxonomy_digest(taxonomy), "model": "fake/1", "threshold": None,
         "demos": [], "optimizer": None, "seed": 0, "data": {"train": list(train), "val": list(val)}, "scores": None,
         "instructions": "", "dspy_version": "", **fields,
     }  # fmt: skip

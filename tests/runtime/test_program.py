@@ -221,9 +221,9 @@ def test_the_same_proposal_has_the_same_id_and_another_has_another() -> None:
         proposer(rule_answer(rule="Other."))(failure(), "leak"),
         proposer(rule_answer(component="SOUL"))(failure(), "leak"),
         proposer()(failure(), "blockage"),
-        proposer()(failure(id="f2"), "leak"),
     ]
-    assert len({first.id, *(other.id for other in others)}) == 5
+    assert len({first.id, *(other.id for other in others)}) == 4
+    assert proposer()(failure(id="f2"), "leak").id == first.id
 
 
 @pytest.mark.parametrize("cause", ["rust", "", "Leak", "none"])
@@ -262,7 +262,7 @@ def test_every_cause_gets_a_rule_from_the_compiled_program(rule: Artifact) -> No
     for label in rule.labels:
         found = propose(failure(), label)
         assert 0 < len(found.rule) <= MAX_RULE_CHARS
-        assert found.score.startswith("val rule score ")
+        assert "rule score 0." in found.score
 
 
 # Loading

@@ -118,11 +118,20 @@ def test_a_stray_mark_does_not_make_a_second_block_each_time(text: str) -> None:
     assert twice.index("- [p1] one\n") + len("- [p1] one\n") == twice.index("- [p2] two\n")
 
 
-@pytest.mark.parametrize("rule", [f"Write {END} never.", f"Write {BEGIN} never.", f"{END}\n# Mine\n- evil"])
+@pytest.mark.parametrize(
+    "rule", [f"Write {END} never.", f"Write {BEGIN} never.", f"{END}\n# Mine\n- evil", "<!<!---- reflex:end ---->>"]
+)
 def test_a_rule_cannot_leave_the_block(rule: str) -> None:
     after = with_rule(with_rule("Mine.\n", "p1", rule), "p2", "two")
     assert (after.count(BEGIN), after.count(END)) == (1, 1)
     assert after.endswith(f"- [p2] two\n{END}\n")
+
+
+def test_a_block_whose_line_ends_an_editor_changed_is_still_ours() -> None:
+    once = with_rule("Mine.\n", "p1", "one").replace("\n", "\r\n")
+    twice = with_rule(once, "p2", "two")
+    assert twice.count(BEGIN) == twice.count(END) == 1
+    assert rules_in(twice) == ["one", "two"]
 
 
 @given(files, ids, rules.filter(lambda rule: "-->" not in rule and "<!--" not in rule))

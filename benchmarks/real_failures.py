@@ -47,7 +47,9 @@ def main() -> None:
     made.add_argument("--out", type=Path, help="default: experiments/real-failures-by-<by>")
     options = made.parse_args()
     rows = load_evalset(options.real, TAXONOMY).rows
-    parts, sets = (by_source(rows), (options.real, OWN)) if options.by == "source" else (by_group(rows), (options.real,))
+    parts, sets = (
+        (by_source(rows), (options.real, OWN)) if options.by == "source" else (by_group(rows), (options.real,))
+    )
     reports = [one_part(sets, options.optimizer, held_out, pairs) for held_out, pairs in parts]
     report = pool(reports, options.real.name)
     out = options.out or Path(f"experiments/real-failures-by-{options.by}")
@@ -67,7 +69,9 @@ def by_source(rows: Rows) -> list[Part]:
 def by_group(rows: Rows) -> list[Part]:
     """Five parts, each of whole questions."""
     parts = [held_out for _, held_out in folds(rows, FOLDS)]
-    return [(held_out, tuple(("group", group) for group in sorted({row.unit for row in held_out}))) for held_out in parts]
+    return [
+        (held_out, tuple(("group", group) for group in sorted({row.unit for row in held_out}))) for held_out in parts
+    ]
 
 
 def one_part(sets: tuple[Path, ...], optimizer: str, held_out: Rows, pairs: Pairs) -> CauseReport:

@@ -102,6 +102,10 @@ def clip(text: str, limit: int) -> str:
     return text[:head] + _mark(len(text) - room) + text[len(text) - tail :]
 
 
+CLIPPED = re.compile("\n\u2026\\[\\d+ characters left out\\]\u2026\n")
+"""The mark that `clip` leaves."""
+
+
 def _mark(left_out: int) -> str:
     return f"\n\u2026[{left_out} characters left out]\u2026\n"
 

@@ -40,8 +40,12 @@ def real_table(by_group: dict[str, Any], by_source: dict[str, Any]) -> str:
     head = ("macro-F1", "unseen questions", "unseen sources", *(f"{one['value']}, n={one['n']}" for one in slices))
     names = {"compiled": "compiled with MIPROv2", **CAUSES}
     lines = [
-        (names[row["name"]], _score(by_group["rows"][i], "macro_f1"), _score(row, "macro_f1"))
-        + tuple(_score(one["rows"][i], "macro_f1") for one in slices)
+        (
+            names[row["name"]],
+            _score(by_group["rows"][i], "macro_f1"),
+            _score(row, "macro_f1"),
+            *(_score(one["rows"][i], "macro_f1") for one in slices),
+        )
         for i, row in enumerate(by_source["rows"])
     ]
     return _table(head, lines)

@@ -55,7 +55,7 @@ def test_python_blocks_print_what_they_say(block: str, checkout: Path) -> None:
     """A line `#> text` is what was printed."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(block, str(checkout / "block.py"), "exec"), {"__name__": "__main__"})  # noqa: S102
+        exec(compile(block, str(checkout / "block.py"), "exec"), {"__name__": "__main__"})
     said = [line[3:] for line in block.splitlines() if line.startswith("#> ")]
     assert said
     assert printed.getvalue().splitlines()[-len(said) :] == said  # DSPy prints before

@@ -18,7 +18,10 @@ RENDER = """
 import json
 from dspy_reflex.runtime import artifact, inputs, render
 FIELDS = ("task", "expected_outcome", "actual_outcome", "context")
+taxonomy = {"causes": [{"name": "A"}, {"name": "B"}]}
 content = {key: None for key in artifact.REQUIRED} | {
+    "taxonomy": taxonomy, "taxonomy_digest": artifact.taxonomy_digest(taxonomy),
+    "model": "any", "instructions": "", "demos": [],
     "program": "root_cause", "labels": ["A", "B"], "messages": [{"role": "system", "content": "Name the cause."}],
     "inputs": [{"name": name} for name in FIELDS], "outputs": [], "tail": "Answer.", "scores": {},
 }

@@ -89,7 +89,8 @@ def _print(failures: list[Failure], batch: Batch[Diagnosis]) -> None:
     table = Table(box=None, header_style="bold")
     for name in ("failure", "severity", "root cause", "conf", "symptom", "review"):
         table.add_column(name, justify="right" if name == "conf" else "left")
-    for failure, found in zip(failures, batch.done, strict=False):
+    for place, found in zip(batch.answered, batch.done, strict=True):
+        failure = failures[place]
         cause, review = found.root_cause or "-", "needs review" if found.needs_review else ""
         table.add_row(
             neutralise(failure.id) or "-", failure.severity, cause, f"{found.confidence:.0%}", found.symptom, review

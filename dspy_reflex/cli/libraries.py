@@ -108,9 +108,7 @@ def export(path: Path, to_dspy: bool, out: Path, as_json: bool) -> None:
     from dspy_reflex.files import write_atomic
 
     one = _read(path)
-    versions = {"dspy": one.data["dspy_version"]}
-    state = {**one.to_dspy(), "metadata": {"dependency_versions": versions}}
-    write_atomic(out, (json.dumps(state, ensure_ascii=False, indent=1) + "\n").encode())
+    write_atomic(out, (json.dumps(one.to_dspy(), ensure_ascii=False, indent=1) + "\n").encode())
     if as_json:
         print_json({"program": one.name, "out": str(out)})
     else:

@@ -88,10 +88,11 @@ def _causes(
 
     program = load_program("root_cause", path=path, lm=lm)
     own = [(failure.model_extra or {}).get("root_cause") for failure in failures]
-    asked = [failure for failure, cause in zip(failures, own, strict=True) if not isinstance(cause, str)]
-    batch = run_batch(asked, program.explained, meter=meter, concurrency=concurrency)
-    found = iter([one.root_cause for one in batch.done])
-    causes = [cause if isinstance(cause, str) else next(found, None) for cause in own]
+    asked = [place for place, cause in enumerate(own) if not isinstance(cause, str)]
+    batch = run_batch([failures[place] for place in asked], program.explained, meter=meter, concurrency=concurrency)
+    causes = [cause if isinstance(cause, str) else None for cause in own]
+    for place, found in zip(batch.answered, batch.done, strict=True):
+        causes[asked[place]] = found.root_cause
     return causes, batch if batch.stopped else None
 
 

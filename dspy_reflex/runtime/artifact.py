@@ -82,7 +82,9 @@ class Artifact:
         described = [{"prefix": field["prefix"], "description": field["desc"]} for field in fields]
         signature = {"instructions": self.data["instructions"], "fields": described}
         demos = [{**demo["values"], "augmented": demo["bootstrapped"]} for demo in self.data["demos"]]
-        return {"predict": {"traces": [], "train": [], "demos": demos, "signature": signature, "lm": None}}
+        versions = {"dependency_versions": {"dspy": self.data["dspy_version"]}}
+        state = {"traces": [], "train": [], "demos": demos, "signature": signature, "lm": None}
+        return {"predict": state, "metadata": versions}
 
 
 def digest_of(data: Mapping[str, Any]) -> str:
@@ -134,8 +136,24 @@ def check(data: Any, where: str) -> Artifact:
         raise ProgramError(f"{where}: the program lacks {', '.join(missing)}; compile it again")
     if data["digest"] != digest_of(data):
         raise ProgramError(f"{where}: the program was changed after it was compiled (digest differs); compile it again")
+    try:
+        well_formed = _well_formed(data)
+    except (TypeError, KeyError, AttributeError):
+        well_formed = False
+    if not well_formed:
+        raise ProgramError(f"{where}: the program's parts do not have the form they should have; compile it again")
     _check_labels(data, where)
     return Artifact(data)
+
+
+def _well_formed(data: dict[str, Any]) -> bool:
+    """Whether what the runtime reads is of the types it expects; a missing key is an error of Python's."""
+    texts = [data["program"], data["tail"], data["model"], data["instructions"], *data["labels"]]
+    texts += [text for message in data["messages"] for text in (message["role"], message["content"])]
+    texts += [field["name"] for field in (*data["inputs"], *data["outputs"])]
+    texts += [choice for field in data["outputs"] for choice in field.get("choices", ())]
+    lists = all(isinstance(data[key], list) for key in ("labels", "messages", "inputs", "outputs", "demos"))
+    return lists and all(isinstance(text, str) for text in texts)
 
 
 def _is_object(value: object) -> TypeGuard[dict[str, Any]]:

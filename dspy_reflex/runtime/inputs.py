@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dspy_reflex.untrusted import as_text, clip, neutralise
+from dspy_reflex.untrusted import CLIPPED, as_text, clip, neutralise
 
 LIMITS = {"task": 2_000, "expected_outcome": 1_500, "actual_outcome": 3_000, "context": 8_000}
 """Characters of each field that a program sees."""
@@ -35,6 +35,11 @@ def rule_inputs(
         "root_cause": root_cause,
         "existing_rules": clip(rules, RULES_CHARS) or NOT_STATED,
     }
+
+
+def written_by_others(text: str) -> list[str]:
+    """What of an input came from the failure: without the words and marks that were put there here."""
+    return [] if text == NOT_STATED else CLIPPED.split(text)
 
 
 def _failure_text(failure: Mapping[str, Any]) -> str:

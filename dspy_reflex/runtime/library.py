@@ -50,9 +50,16 @@ def find(program: str, model: str, places: Sequence[Path] | None = None) -> Arti
         for folder in folders:
             version = current(folder, program).get(wanted)
             if version:
-                return read(folder / program / f"{version}.json")
+                return _read(folder / program / f"{version}.json", program)
     looked = ", ".join(map(str, folders)) or "no folder"
     raise ProgramError(f"there is no {program} program for {model} in {looked}; make one with `dspy-reflex compile`")
+
+
+def _read(path: Path, program: str) -> Artifact:
+    artifact = read(path)
+    if artifact.program != program:
+        raise ProgramError(f"{path}: this is a {artifact.program} program, not a {program} program; compile it again")
+    return artifact
 
 
 def current(folder: Path, program: str) -> dict[str, str]:
@@ -66,7 +73,7 @@ def current(folder: Path, program: str) -> dict[str, str]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ProgramError(f"{path}: cannot be read ({error}); delete it and compile again") from None
     if not _maps_names(found):
         raise ProgramError(f"{path}: should map models to versions; delete it and compile again")

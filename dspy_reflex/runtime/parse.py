@@ -67,9 +67,11 @@ def _value(field: Mapping[str, Any], text: str) -> Any:
 
 def _number(name: str, text: str) -> float:
     try:
-        return float(text)
+        if text.isascii():  # Python would also take digits of other scripts
+            return float(text)
     except ValueError:
-        raise AnswerError(f"the field {name!r} is not a number: {text[:60]!r}") from None
+        pass
+    raise AnswerError(f"the field {name!r} is not a number: {text[:60]!r}")
 
 
 def _choice(field: Mapping[str, Any], text: str) -> str:

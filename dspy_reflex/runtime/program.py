@@ -19,10 +19,10 @@ from dspy_reflex.records.taxonomy import NO_SECOND
 from dspy_reflex.runtime import library
 from dspy_reflex.runtime.answer import Answer, aask, ask
 from dspy_reflex.runtime.artifact import ANY_MODEL, Artifact, read
-from dspy_reflex.runtime.inputs import cause_inputs, rule_inputs
+from dspy_reflex.runtime.inputs import cause_inputs, rule_inputs, written_by_others
 from dspy_reflex.runtime.lm.connect import connect
 from dspy_reflex.runtime.lm.model import LanguageModel
-from dspy_reflex.untrusted import as_text, quoted_in
+from dspy_reflex.untrusted import as_text, neutralise, quoted_in
 
 OFFLINE = "offline"
 SYMPTOM_CHARS = 2_000
@@ -86,7 +86,7 @@ class CauseProgram(_Loaded):
         reason = self._why_review(answer, confidence)
         second = told.get("second")
         return Diagnosis(
-            failure_id=str(fields.get("id") or ""),
+            failure_id=_id(fields),
             root_cause=cause,
             second=None if second in (NO_SECOND, cause) else second,
             confidence=confidence,
@@ -95,7 +95,7 @@ class CauseProgram(_Loaded):
             reasoning=told.get("reasoning", ""),
             evidence=_evidence(told.get("evidence", ""), fields),
             symptom=symptom_of_failure(fields),
-            signature=signature_of(as_text(fields.get("actual_outcome"))),
+            signature=signature_of(neutralise(as_text(fields.get("actual_outcome")))),
             program=self.artifact.name,
             model=self.model.name,
             score=self.score,
@@ -158,7 +158,7 @@ class RuleProgram(_Loaded):
             return RefusalError(
                 f"{self.model.name} proposed a rule of {len(rule)} characters; at most {MAX_RULE_CHARS}"
             )
-        ids = tuple(str(failure.get("id") or "") for failure in failures)
+        ids = tuple(map(_id, failures))
         return Proposal(
             id=_proposal_id(root_cause, told["component"], rule),
             failure_ids=ids,
@@ -221,9 +221,14 @@ def _or_raise(found: Proposal | RefusalError) -> Proposal:
     return found
 
 
+def _id(fields: Mapping[str, Any]) -> str:
+    value = fields.get("id")
+    return "" if value is None else neutralise(str(value))
+
+
 def _evidence(quotes: str, fields: Mapping[str, Any]) -> tuple[str, ...]:
     """Quotes that occur in what the program was shown, word for word."""
-    shown = "\n".join(cause_inputs(fields).values())
+    shown = "\n".join(part for text in cause_inputs(fields).values() for part in written_by_others(text))
     lines = (line.strip().strip('"\u201c\u201d').lstrip("-* ").strip() for line in quotes.splitlines())
     return tuple(dict.fromkeys(line for line in lines if line and quoted_in(line, shown)))
 

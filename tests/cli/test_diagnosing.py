@@ -39,7 +39,7 @@ def test_stdout_is_one_json_document(failures: Path, cause: Path, reflex: Reflex
     assert {one.program for one in diagnoses} == {read(cause).name}
     assert (found["left"], found["stopped"], found["calls"], found["cost_usd"]) == (0, "", N, 0)
     assert found["input_tokens"] > N
-    assert all(one.score.startswith("val macro-F1") for one in diagnoses)
+    assert all(one.score.startswith("val (chosen on it) macro-F1") for one in diagnoses)
 
 
 def test_standard_input_and_concurrency_change_nothing(failures: Path, cause: Path, reflex: Reflex) -> None:

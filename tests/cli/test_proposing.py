@@ -74,20 +74,20 @@ def test_people_see_why_by_whom_and_the_diff(propose: Any, rule: Path) -> None:
     """The failures it answers are named."""
     done = propose(lines({**TIMEOUT, "root_cause": "tool_failure"}))
     assert "tool_failure  f0" in done.out
-    assert f"by     {read(rule).name} on offline/1; val rule score" in done.out
+    assert f"by     {read(rule).name} on offline/1; val (chosen on it) rule score" in done.out
     assert "+<!-- reflex:begin -->" in done.out
-    assert "1 failures, 1 mechanisms" in done.err
+    assert "1 failures, 1 groups by cause and symptom" in done.err
 
 
 def test_failures_of_one_mechanism_get_one_rule(propose: Any) -> None:
-    """The same cause and symptom with other numbers; another symptom or another cause is another mechanism."""
+    """The same cause and symptom with other numbers; groups that get the same rule are one proposal."""
     again = {**TIMEOUT, "actual_outcome": "POST /mail timed out after 90 s."}
     login = {"task": "Send the report.", "actual_outcome": "401 Unauthorized: the token has expired."}
     rows = [{**row, "root_cause": "tool_failure"} for row in (TIMEOUT, again, login)]
     rows.append({**TIMEOUT, "root_cause": "overconfidence"})
     done = propose(lines(*rows), "--json")
-    assert [row["failure_ids"] for row in done.json["proposals"]] == [["f0", "f1"], ["f2"], ["f3"]]
-    assert "4 failures, 3 mechanisms" in done.err
+    assert [row["failure_ids"] for row in done.json["proposals"]] == [["f0", "f1", "f2"], ["f3"]]
+    assert "4 failures, 3 groups by cause and symptom" in done.err
 
 
 def test_a_failures_own_root_cause_is_used(propose: Any, reflex: Reflex, cause: Path) -> None:
@@ -169,7 +169,7 @@ def test_failures_without_an_answer_are_said_to_be_left_out(propose: Any, serve:
     done = propose(lines(WRONG, TIMEOUT), "--lm", WEAK, "--json")
     assert done.json["proposals"] == []
     told = [line for line in done.err.splitlines() if "was compiled for" not in line]
-    assert [line for line in told if line != "2 failures, 0 mechanisms"]
+    assert [line for line in told if line != "2 failures, 0 groups by cause and symptom"]
 
 
 @pytest.mark.parametrize(

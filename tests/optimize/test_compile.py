@@ -127,7 +127,7 @@ def test_the_artefact_says_what_made_it_and_how_well_it_did(program: str, small:
     scores = found.data["scores"]
     low, high = scores["interval"]
     assert low <= scores["value"] <= high
-    assert (scores["on"], scores["n"]) == ("val", 6 * VAL)
+    assert (scores["on"], scores["n"]) == ("val (chosen on it)", 6 * VAL)
     assert scores == {name: value for name, value in result.scores.items() if name != "uncompiled"}
 
 

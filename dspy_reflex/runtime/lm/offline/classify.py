@@ -7,7 +7,6 @@ regression on what the prior gets wrong about them. Nothing is known of a label 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,8 +23,8 @@ UNSEEN = -0.5
 DEMO_RIDGE = 8.0
 SHARPNESS = 3.0
 """Turns score differences into odds."""
-DEFINITION = re.compile(r"^- (.+?): (.*)$")
-DETAIL = re.compile(r"^(Example|Not this): (.*)$")
+EXAMPLE = "Example: "
+BOUNDARY = "Not this: "
 
 
 @dataclass(frozen=True)
@@ -114,15 +113,16 @@ class Classifier:
 def _definitions(instructions: str, labels: Sequence[str]) -> dict[str, Vector]:
     """Words of each label's definition and example, weighted by how few definitions use them."""
     words: dict[str, Counter[str]] = {label: Counter() for label in labels}
+    by_length = sorted(labels, key=len, reverse=True)  # a label may begin like another one
     current = ""
     for line in instructions.splitlines():
-        if (match := DEFINITION.match(line)) and match.group(1) in words:
-            current = match.group(1)
-            words[current].update(_stems(match.group(2)))
-        elif (detail := DETAIL.match(line)) and current:
-            if detail.group(1) == "Example":
-                words[current].update(_stems(detail.group(2)))
-        elif line.strip():
+        started = next((label for label in by_length if line.startswith(f"- {label}: ")), "")
+        if started:
+            current = started
+            words[current].update(_stems(line.removeprefix(f"- {started}: ")))
+        elif current and line.startswith(EXAMPLE):
+            words[current].update(_stems(line.removeprefix(EXAMPLE)))
+        elif line.strip() and not line.startswith(BOUNDARY):
             current = ""
     used = Counter(word for counts in words.values() for word in counts)
     rare = {word: math.log(len(labels) / count) for word, count in used.items()}

@@ -19,10 +19,10 @@ from dspy_reflex.runtime.lm.offline.features import Features
 from dspy_reflex.runtime.lm.offline.learner import Linear, fit, rarity_of, unit_vector
 
 HEADING = "Cues from labelled examples (+ speaks for the answer, - against it):"
-LINE = re.compile(r"^- (.+?) \[([+-]?\d+\.\d+)\]: (.*)$")
+LINE = re.compile(r"^- (.+?) \[([+-]?\d+\.\d+)\]:\s*(.*)$")
 CANDIDATES_PER_LABEL = 300
 """Features with the largest weights that the second fit may use."""
-SMALLEST_WEIGHTS = (0.15, 0.1)
+SMALLEST_WEIGHTS = (0.1, 0.05)
 """The smallest weight listed, of a shorter and a longer sheet."""
 
 
@@ -60,14 +60,13 @@ def read_sheets(text: str) -> list[Linear]:
     """All sheets in a text, in order."""
     sheets: list[Linear] = []
     lines: list[str] | None = None
-    for line in [*text.splitlines(), ""]:
-        if line.strip() == HEADING:
-            lines = []
-        elif lines is not None and LINE.match(line.strip()):
-            lines.append(line.strip())
-        elif lines is not None:
+    for line in [*map(str.strip, text.splitlines()), ""]:
+        if lines is not None and LINE.match(line):
+            lines.append(line)
+            continue
+        if lines is not None:
             sheets.append(_read(lines))
-            lines = None
+        lines = [] if line == HEADING else None
     return [sheet for sheet in sheets if sheet.weights]
 
 

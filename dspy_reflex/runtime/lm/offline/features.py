@@ -27,7 +27,7 @@ OBSERVATIONS: dict[str, str] = {
     "a service was overloaded or down": "429, 502, 503, 504, 500, 529, throttled, unavailable, overloaded, outage, "
     "maintenance, degraded, bad gateway, is down, rate limit, service unavailable, incident",
     "a call was tried again": "retry, retries, retried, retrying, attempt, attempts, try again, backoff, again after",
-    "something was not found": "404, not found, missing, nonexistent, no such, inaccessible, does not exist",
+    "something was not found": "404, not found, missing, nonexistent, no such, inaccessible, not exist",
     "nothing or too little came back": "empty, null, none, nothing, blank, truncated, partial, 0 rows, 0 results, "
     "0 hits, no results, no output, cut off",
     "old data came back": "stale, cached, outdated, yesterday, last updated, lagging, snapshot, not refreshed, as of",
@@ -40,7 +40,7 @@ OBSERVATIONS: dict[str, str] = {
     "claims to be done": "done, completed, complete, success, successful, successfully, finished, terminate, solved, "
     "all set, sent, fixed, merged, published, booked, submitted, delivered, good news",
     "no check was made": "skip, skipped, skipping, unchecked, untested, without checking, not run, no need, "
-    "did not check, not checked, not verified, without asking, dry run, not opened",
+    "not check, not checked, not verified, without asking, dry run, not opened",
     "from general knowledge": "usually, typically, normally, standard, commonly, by default, as usual, from memory, "
     "well known, known fact, convention, i know, generally, always been",
     "something was noted or agreed earlier": "noted, earlier, previous, previously, already, remember, history, "
@@ -49,7 +49,7 @@ OBSERVATIONS: dict[str, str] = {
     "memory was shortened": "summary, summarized, summarised, compacted, compaction, trimmed, handoff, handover, "
     "hand over, memory, window, session, context window, carried over, older turns, condensed, overwritten",
     "two readings are open": "clarify, specify, unclear, either, whether, which one, which of, both rules, conflict, "
-    "precedence, meant, i meant, we meant, wanted, not what, not specified, not say, not stated which, on the other, "
+    "precedence, meant, i meant, we meant, wanted, not what, not specified, not say, "
     "rule 1, rule 2, rule 3, changed my, actually make, instead of, unspecified, not defined, two of",
     "an instruction": "instruction, instructions, must, policy, rule, rules, guideline, required, constraint, never, "
     "always, only, system prompt, requirement, may not, do not",
@@ -59,7 +59,7 @@ OBSERVATIONS: dict[str, str] = {
     "it follows, then the, compare, compared, larger, smaller, earliest, latest, highest, lowest, cheapest, between",
     "an unknown or retired interface": "deprecated, removed, renamed, unknown, unexpected, unsupported, invalid, "
     "unrecognized, unrecognised, not supported, no attribute, no longer, keyword argument, syntax error, "
-    "not a valid, expects, expected format, retired, legacy, ignored",
+    "not valid, expects, expected format, retired, legacy, ignored",
     "a convention of units or formats": "unit, units, format, cents, decimal, locale, utc, timezone, time zone, gmt, "
     "encoding, iso, metric, notation, inclusive, exclusive, calendar, holiday, business days, working days, fiscal",
     "an action on real things": "delete, deleted, deleting, drop, paid, pay, transfer, refund, refunded, cancel, "

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from dspy_reflex.runtime.lm.offline.cues import SMALLEST_WEIGHTS, mine, read_sheets, without_sheets, write_sheet
 from dspy_reflex.runtime.lm.offline.features import Features, features_of
@@ -101,10 +101,18 @@ def _examples(text: str) -> list[tuple[Fields, Fields]]:
 def _example(call: ast.expr) -> tuple[Fields, Fields] | None:
     match call:
         case ast.Call(func=ast.Call(args=[ast.Dict() as body]), keywords=[ast.keyword(value=ast.Set() as keys)]):
-            values: Mapping[object, object] = ast.literal_eval(body)
-            named: set[object] = ast.literal_eval(keys)
+            texts = {name: text for name, text in map(_text_pair, body.keys, body.values) if name}
         case _:
             return None
-    texts = {str(name): value for name, value in values.items() if isinstance(value, str)}
+    named = {_text(key) for key in keys.elts}
     inputs = {name: value for name, value in texts.items() if name in named}
     return inputs, {name: value for name, value in texts.items() if name not in named}
+
+
+def _text_pair(key: ast.expr | None, value: ast.expr) -> tuple[str, str]:
+    """A field and its text; two empty texts for anything else, which is left out."""
+    return (_text(key), _text(value)) if isinstance(value, ast.Constant) and isinstance(value.value, str) else ("", "")
+
+
+def _text(value: ast.expr | None) -> str:
+    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""

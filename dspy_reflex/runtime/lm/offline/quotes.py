@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
-from dspy_reflex.runtime.lm.offline.features import SHOWN_BY, words_of
+from dspy_reflex.runtime.lm.offline.features import SHOWN_BY
 from dspy_reflex.runtime.lm.offline.prompt import Fields
 
 MAX_QUOTES = 2
@@ -32,12 +33,11 @@ def _words(cue: str) -> list[str]:
 
 
 def _lines_with(case: Fields, words: Sequence[str]) -> Iterator[str]:
+    """Stretches of text around each place where one of the words stands whole."""
     for text in reversed(list(case.values())):
-        low = text.lower()
         for word in words:
-            at = low.find(word)
-            if at >= 0 and word.split()[0] in words_of(line := _line_at(text, at)):
-                yield line
+            for match in re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE):
+                yield _line_at(text, match.start())
 
 
 def _line_at(text: str, at: int) -> str:

@@ -8,7 +8,6 @@ NAACL 2004) with word overlap as the gain.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -17,8 +16,9 @@ from dspy_reflex.runtime.lm.offline.learner import rarity_of, unit_vector
 from dspy_reflex.runtime.lm.offline.prompt import Fields, Task
 from dspy_reflex.runtime.lm.offline.rulebook import Entry, read_book
 
-DEFINITION = re.compile(r"^- ([^:;()]+?): ")
-REMEDY = re.compile(r"^Usual remedy: (.+)$")
+REMEDY = "Usual remedy: "
+KEY_CHARS = 80
+"""An input no longer than this may be the name of a cause."""
 NEARNESS = 8.0
 """How much more a rule counts whose example is near."""
 MENTIONS = 1.2
@@ -37,7 +37,7 @@ class RuleWriter:
     def __init__(self, task: Task, field: str, place: str) -> None:
         """Read rules out of the demos and rule books of a task; `field` is the rule, `place` the closed choice."""
         self._places = task.choices.get(place, ())
-        self._remedies = _remedies(task.instructions)
+        self._lines = task.instructions.splitlines()
         self._entries = list(read_book(task.instructions))
         examples: list[Features] = [Counter(entry.words) for entry in self._entries]
         for demo in task.demos:
@@ -50,7 +50,7 @@ class RuleWriter:
 
     def write(self, case: Fields) -> tuple[str, str, str]:
         """Rule, place and rationale for one case."""
-        remedy = self._remedies.get(self._key(case), "")
+        remedy = self._remedy(self._key(case))
         near = self._near(case)
         if not near:
             return (
@@ -69,8 +69,20 @@ class RuleWriter:
         return _with_remedy(best.rule, remedy), place, why
 
     def _key(self, inputs: Fields) -> str:
-        """What a rule has to be for: the input that is one of the defined labels."""
-        return next((text for text in inputs.values() if text in self._remedies), "")
+        """What a rule has to be for: the input that the instruction has a definition of."""
+        short = (text for text in inputs.values() if text and len(text) <= KEY_CHARS and "\n" not in text)
+        return next((text for text in short if self._place(text) is not None), "")
+
+    def _place(self, key: str) -> int | None:
+        """The line of a cause's definition."""
+        start = f"- {key}: "
+        return next((i for i, line in enumerate(self._lines) if line.startswith(start)), None)
+
+    def _remedy(self, key: str) -> str:
+        """The usual remedy under a cause's definition; empty if there is none."""
+        place = self._place(key)
+        following = self._lines[place + 1 : place + 2] if place is not None else []
+        return next((line.removeprefix(REMEDY) for line in following if line.startswith(REMEDY)), "")
 
     def _near(self, case: Fields) -> list[tuple[Entry, float]]:
         key, features = self._key(case), features_of(case)
@@ -83,22 +95,13 @@ class RuleWriter:
         return sorted(near, key=lambda pair: (-pair[1], pair[0].rule))
 
 
-def _remedies(instructions: str) -> dict[str, str]:
-    """The labels that an instruction defines, a line each, and the usual remedy under them."""
-    found: dict[str, str] = {}
-    label = ""
-    for line in instructions.splitlines():
-        if match := DEFINITION.match(line):
-            label = match.group(1)
-            found.setdefault(label, "")
-        elif (match := REMEDY.match(line)) and label:
-            found[label] = match.group(1)
-    return found
-
-
 def _from_remedy(remedy: str) -> str:
     first = remedy or "stop and check the step against its source at most twice, then report what is open"
-    return f"When a step of this kind comes up, {first}."
+    rule = "When a step of this kind comes up"
+    for part, joint in zip(first.split("; "), (", ", *["; "] * len(first)), strict=False):
+        if len(rule) + len(joint) + len(part) < MAX_CHARS:
+            rule += joint + part
+    return f"{rule}."
 
 
 def _with_remedy(rule: str, remedy: str) -> str:

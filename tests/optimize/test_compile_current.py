@@ -1,0 +1,41 @@
+"""Which program becomes current."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dspy_reflex.errors import DatasetError, ProgramError
+from dspy_reflex.runtime.library import current
+from dspy_reflex.runtime.lm.offline import MODEL
+from tests.optimize.compiles import quick, take, write_rows
+
+
+def test_a_program_worse_than_uncompiled_is_written_and_not_made_current(tmp_path: Path) -> None:
+    """One demo, whose label is wrong on most of val."""
+    write_rows(tmp_path / "data" / "train.jsonl", [row for row in take(0, 4) if row["root_cause"] == "tool_failure"])
+    write_rows(tmp_path / "data" / "val.jsonl", [row for row in take(4, 7) if row["root_cause"] != "tool_failure"])
+    result = quick(tmp_path, tmp_path / "data", optimizer="labeled_few_shot")
+    assert result.scores["value"] < result.scores["uncompiled"]["value"]
+    assert result.path.exists()
+    assert MODEL not in current(tmp_path / "out", "root_cause")
+    assert any("worse than the uncompiled" in line for line in result.warnings)
+
+
+def test_a_damaged_library_is_said_before_anything_is_asked(tmp_path: Path) -> None:
+    """Nothing is paid for that could not be kept."""
+    write_rows(tmp_path / "data" / "train.jsonl", take(0, 1))
+    (tmp_path / "out" / "root_cause").mkdir(parents=True)
+    (tmp_path / "out" / "root_cause" / "current.json").write_text("[", encoding="utf-8")
+    with pytest.raises(ProgramError, match="current.json"):
+        quick(tmp_path, tmp_path / "data")
+    assert not (tmp_path / "run" / "result.json").exists()
+
+
+def test_a_folder_without_train_is_refused(tmp_path: Path) -> None:
+    """Its test rows must not be learnt from."""
+    write_rows(tmp_path / "data" / "val.jsonl", take(0, 1))
+    write_rows(tmp_path / "data" / "test.jsonl", take(1, 2))
+    with pytest.raises(DatasetError, match="needs train.jsonl"):
+        quick(tmp_path, tmp_path / "data")

@@ -60,8 +60,8 @@ def test_plain_text_is_not_touched(text: str) -> None:
 def test_the_installed_dspy_no_longer_parses_a_header() -> None:
     """The real parser, on a completion that quotes a neutralised failure."""
     pytest.importorskip("dspy", reason="needs the compile extra")
-    from dspy.adapters.chat_adapter import field_header_pattern  # pyright: ignore[reportMissingTypeStubs]
-    from dspy.adapters.types.base_type import (  # pyright: ignore[reportMissingTypeStubs]
+    from dspy.adapters.chat_adapter import field_header_pattern
+    from dspy.adapters.types.base_type import (
         CUSTOM_TYPE_START_IDENTIFIER,
     )
 

@@ -29,7 +29,7 @@ def noisy(share: float, seed: int, count: int = 200) -> tuple[list[str], list[st
 @settings(deadline=None)
 def test_scores_per_class_are_those_of_sklearn(pairs: Pairs) -> None:
     """No answer is a label that nobody asked about."""
-    from sklearn import metrics  # pyright: ignore[reportMissingTypeStubs]
+    from sklearn import metrics
 
     sk: Any = metrics
     gold, answers = [one for one, _ in pairs], [other or "none" for _, other in pairs]
@@ -80,7 +80,7 @@ def test_calibration_scores_by_hand() -> None:
 
 def test_brier_is_that_of_sklearn() -> None:
     """On any numbers."""
-    from sklearn import metrics  # pyright: ignore[reportMissingTypeStubs]
+    from sklearn import metrics
 
     sk: Any = metrics
     draw = random.Random(3)
@@ -154,7 +154,7 @@ def test_the_interval_of_a_mean_covers_units_of_any_size() -> None:
 
 def test_mcnemar_is_that_of_statsmodels() -> None:
     """Exact and two-sided."""
-    from statsmodels.stats import contingency_tables  # pyright: ignore[reportMissingTypeStubs]
+    from statsmodels.stats import contingency_tables
 
     tables: Any = contingency_tables
     first = [True] * 9 + [False] * 2 + [True] * 5 + [False] * 4

@@ -28,7 +28,7 @@ def test_a_damaged_library_is_said_before_anything_is_asked(tmp_path: Path) -> N
     write_rows(tmp_path / "data" / "train.jsonl", take(0, 1))
     (tmp_path / "out" / "root_cause").mkdir(parents=True)
     (tmp_path / "out" / "root_cause" / "current.json").write_text("[", encoding="utf-8")
-    with pytest.raises(ProgramError, match="current.json"):
+    with pytest.raises(ProgramError, match=r"current\.json"):
         quick(tmp_path, tmp_path / "data")
     assert not (tmp_path / "run" / "result.json").exists()
 
@@ -37,5 +37,5 @@ def test_a_folder_without_train_is_refused(tmp_path: Path) -> None:
     """Its test rows must not be learnt from."""
     write_rows(tmp_path / "data" / "val.jsonl", take(0, 1))
     write_rows(tmp_path / "data" / "test.jsonl", take(1, 2))
-    with pytest.raises(DatasetError, match="needs train.jsonl"):
+    with pytest.raises(DatasetError, match=r"needs train\.jsonl"):
         quick(tmp_path, tmp_path / "data")

@@ -19,7 +19,7 @@ import pytest
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "true")
 dspy = pytest.importorskip("dspy")
 
-from dspy.utils import exceptions  # noqa: E402  # pyright: ignore[reportMissingTypeStubs]
+from dspy.utils import exceptions  # noqa: E402
 
 from dspy_reflex.runtime.lm.connect import PROVIDERS, endpoint  # noqa: E402
 from tests.runtime.lm.loopback import (  # noqa: E402

@@ -18,6 +18,7 @@ from dspy_reflex.untrusted import neutralise
 if TYPE_CHECKING:
     from dspy_reflex.records.failure import Failure
     from dspy_reflex.records.proposal import Proposal
+    from dspy_reflex.runtime.program import RuleProgram
     from dspy_reflex.stages.batch import Batch, Meter
 
 RULE_FILES = {"SOUL": "SOUL.md", "AGENTS": "AGENTS.md", "TOOLS": "TOOLS.md"}
@@ -56,7 +57,7 @@ def command(
     failures = load_failures(file, sys.stdin.buffer)
     files = _rule_files(Path(base_dir))
     meter = Meter(program.model.name, max_usd)
-    causes, stopped = _causes(failures, cause_program, lm, concurrency, meter)
+    causes, stopped = _causes(failures, cause_program, program, concurrency, meter)
     for failure, cause in zip(failures, causes, strict=True):
         if cause is None:
             say(f"warning: {neutralise(failure.id) or 'a failure'} got no root cause and is left out")
@@ -80,13 +81,13 @@ def command(
 
 
 def _causes(
-    failures: Sequence[Failure], path: Path | None, lm: str, concurrency: int, meter: Meter
+    failures: Sequence[Failure], path: Path | None, rule: RuleProgram, concurrency: int, meter: Meter
 ) -> tuple[list[str | None], Batch[Any] | None]:
     """The cause of each failure, its own if it has one, and the batch that diagnosed the others if it was stopped."""
     from dspy_reflex.runtime.program import load_program
     from dspy_reflex.stages.batch import run_batch
 
-    program = load_program("root_cause", path=path, lm=lm)
+    program = load_program("root_cause", path=path, lm=rule.model.name, labels=rule.artifact.labels)
     own = [(failure.model_extra or {}).get("root_cause") for failure in failures]
     asked = [place for place, cause in enumerate(own) if not isinstance(cause, str)]
     batch = run_batch([failures[place] for place in asked], program.explained, meter=meter, concurrency=concurrency)

@@ -39,8 +39,16 @@ def libraries() -> list[Path]:
             [other.resolve() for other in places[:i]]]  # fmt: skip
 
 
-def find(program: str, model: str, places: Sequence[Path] | None = None) -> Artifact:
+def find(
+    program: str, model: str, places: Sequence[Path] | None = None, labels: Sequence[str] | None = None
+) -> Artifact:
     """The current program for a model: one compiled for it, else the guide, which was compiled for none.
+
+    Args:
+        program: `root_cause` or `rule`.
+        model: The model it has to be compiled for, if there is such a one.
+        places: Libraries to look through; by default all.
+        labels: Its label set, where it has to go with another program.
 
     Raises:
         ProgramError: There is neither, or the file is damaged.
@@ -49,8 +57,9 @@ def find(program: str, model: str, places: Sequence[Path] | None = None) -> Arti
     for wanted in (model, ANY_MODEL):
         for folder in folders:
             version = current(folder, program).get(wanted)
-            if version:
-                return _read(folder / program / f"{version}.json", program)
+            artifact = _read(folder / program / f"{version}.json", program) if version else None
+            if artifact and (labels is None or tuple(labels) == artifact.labels):
+                return artifact
     looked = ", ".join(map(str, folders)) or "no folder"
     raise ProgramError(f"there is no {program} program for {model} in {looked}; make one with `dspy-reflex compile`")
 

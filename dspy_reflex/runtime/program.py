@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 from dspy_reflex.errors import ProgramError, RefusalError
 from dspy_reflex.mechanism.signature import signature_of
-from dspy_reflex.mechanism.symptom import symptom_of
+from dspy_reflex.mechanism.symptom import load_table, symptom_of
 from dspy_reflex.records.diagnosis import Diagnosis
 from dspy_reflex.records.failure import Failure
 from dspy_reflex.records.proposal import MAX_RULE_CHARS, Proposal
@@ -25,6 +27,7 @@ from dspy_reflex.runtime.lm.model import LanguageModel
 from dspy_reflex.untrusted import as_text, neutralise, quoted_in
 
 OFFLINE = "offline"
+SYMPTOMS_VARIABLE = "REFLEX_SYMPTOMS"
 SYMPTOM_CHARS = 2_000
 """How much of a context's end is searched for a symptom: what was seen is what came last."""
 FailureLike = Failure | Mapping[str, Any]
@@ -175,13 +178,16 @@ class RuleProgram(_Loaded):
 PROGRAMS: Mapping[str, type[CauseProgram] | type[RuleProgram]] = {"root_cause": CauseProgram, "rule": RuleProgram}
 
 
-def load_program(name: str, *, path: str | Path | None = None, lm: str = OFFLINE) -> Any:
+def load_program(
+    name: str, *, path: str | Path | None = None, lm: str = OFFLINE, labels: Sequence[str] | None = None
+) -> Any:
     """A compiled program, ready to call.
 
     Args:
         name: `root_cause` (a `CauseProgram`) or `rule` (a `RuleProgram`).
         path: The artefact; by default the current one for the model, from `./programs`, the user's folder, or the
             package, in this order.
+        labels: The label set it must have, to go with another program; any by default.
         lm: The model: `offline`, `anthropic/…`, `openai/…`, `ollama_chat/…`, `hosted_vllm/…`.
 
     Raises:
@@ -191,16 +197,28 @@ def load_program(name: str, *, path: str | Path | None = None, lm: str = OFFLINE
     if name not in PROGRAMS:
         raise ProgramError(f"there is no program {name!r}; choose one of {', '.join(PROGRAMS)}")
     model = connect(lm)
-    artifact = read(Path(path)) if path else library.find(name, model.name)
+    artifact = read(Path(path)) if path else library.find(name, model.name, labels=labels)
     if artifact.program != name:
         raise ProgramError(f"{path}: this is a {artifact.program} program, not a {name} program")
     return PROGRAMS[name](artifact, model)
 
 
 def symptom_of_failure(failure: FailureLike) -> str:
-    """What was seen, by the outcome and the end of the context."""
+    """What was seen, by the outcome and the end of the context; patterns of the user's own come first.
+
+    Raises:
+        ConfigError: The file that `REFLEX_SYMPTOMS` names cannot be used.
+    """
     fields = _plain(failure)
-    return symptom_of(f"{as_text(fields.get('actual_outcome'))}\n{as_text(fields.get('context'))[-SYMPTOM_CHARS:]}")
+    own = os.environ.get(SYMPTOMS_VARIABLE)
+    table = _table(own) if own else None
+    return symptom_of(
+        f"{as_text(fields.get('actual_outcome'))}\n{as_text(fields.get('context'))[-SYMPTOM_CHARS:]}", table
+    )
+
+
+_table = cache(load_table)
+"""A user's symptoms, read once."""
 
 
 def _plain(failure: FailureLike) -> Mapping[str, Any]:

@@ -115,8 +115,8 @@ def run_batch(
             while ahead:
                 _take_first(ahead, done)
                 tick(len(done))
-        except (ModelError, BudgetError) as error:
-            stopped = str(error)
+        except (ModelError, BudgetError, KeyboardInterrupt) as error:
+            stopped = str(error) or "interrupted"
             done.update(_paid_for(ahead))
     return Batch(
         tuple(done[place] for place in sorted(done)),
@@ -133,7 +133,8 @@ def run_batch(
 def _take_first(ahead: dict[int, Future[Out]], done: dict[int, Out]) -> None:
     """Wait for the first question on its way; never more than a few are ahead of the results."""
     place = next(iter(ahead))
-    done[place] = ahead.pop(place).result()
+    done[place] = ahead[place].result()
+    del ahead[place]  # only now: an interrupted wait must not lose it
 
 
 def _paid_for(ahead: dict[int, Future[Out]]) -> dict[int, Out]:

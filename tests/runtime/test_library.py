@@ -9,9 +9,10 @@ import pytest
 
 from dspy_reflex.errors import ProgramError
 from dspy_reflex.files import write_atomic
+from dspy_reflex.records.taxonomy import Taxonomy
 from dspy_reflex.runtime import library
 from dspy_reflex.runtime.artifact import ANY_MODEL, Artifact, dumps
-from tests.runtime.programs import published
+from tests.runtime.programs import HOUSE, published
 
 MODEL = "offline/1"
 
@@ -161,3 +162,15 @@ def test_an_interrupted_change_leaves_the_old_note(tmp_path: Path, monkeypatch: 
         library.set_current(tmp_path, one(2))
     path = tmp_path / "root_cause" / library.CURRENT
     assert json.loads(path.read_text(encoding="utf-8")) == {MODEL: one(1).version}
+
+
+def test_a_program_with_other_labels_is_passed_over_where_labels_are_asked_for(tmp_path: Path) -> None:
+    """A rule program goes with a root-cause program of its own label set only."""
+    near, far = tmp_path / "near", tmp_path / "far"
+    other, wanted = one(1), published(taxonomy=Taxonomy(name="two", causes=HOUSE.causes[:2]), model=MODEL)
+    kept(near, other)
+    kept(far, wanted)
+    assert library.find("root_cause", MODEL, [near, far]).version == other.version
+    assert library.find("root_cause", MODEL, [near, far], wanted.labels).version == wanted.version
+    with pytest.raises(ProgramError, match="there is no root_cause program"):
+        library.find("root_cause", MODEL, [near], ["nobody"])

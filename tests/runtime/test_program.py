@@ -319,3 +319,14 @@ def test_what_cannot_be_loaded_is_refused() -> None:
         load_program("rule", path="nowhere.json")
     with pytest.raises(ModelNotConfiguredError):
         load_program("rule", lm="nobody/x")
+
+
+def test_a_users_own_symptoms_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a file that an environment variable names."""
+    table = tmp_path / "symptoms.toml"
+    table.write_text("[[symptom]]\nname = 'wet_floor'\nmeaning = 'Water.'\npatterns = ['puddle']\n", encoding="utf-8")
+    raw = {"task": "t", "actual_outcome": "HTTP 429, and a puddle under the sink"}
+    program = CauseProgram(published(), OfflineModel())
+    assert program(raw).symptom == "rate_limit"
+    monkeypatch.setenv("REFLEX_SYMPTOMS", str(table))
+    assert program(raw).symptom == "wet_floor"

@@ -209,3 +209,23 @@ def test_a_spent_meter_says_so() -> None:
     meter.count(answered())
     with pytest.raises(BudgetError, match="raise --max-usd"):
         meter.check()
+
+
+def test_an_interrupted_batch_keeps_what_is_done() -> None:
+    """Ctrl-C is no reason to throw away what was paid for."""
+
+    def ask(question: int) -> tuple[int, Answer]:
+        if question == 3:
+            raise KeyboardInterrupt
+        return ten_times(question)
+
+    found = batch(ask)
+    assert (found.done[:3], found.answered[:3], found.stopped) == ((0, 10, 20), (0, 1, 2), "interrupted")
+    assert 3 not in found.answered
+    assert found.left == 20 - len(found.done)
+
+
+@pytest.mark.parametrize("limit", [float("nan"), float("inf")])
+def test_a_budget_that_is_no_amount_is_refused(limit: float) -> None:
+    with pytest.raises(ConfigError, match="no amount of money"):
+        Meter("offline/1", limit)

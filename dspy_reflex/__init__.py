@@ -1,4 +1,4 @@
-"""Turn agent failures into reviewed, reversible rules. See the README for the tour.
+"""Name the root causes of agent failures and propose rules against them. See the README for the tour.
 
 Names are resolved on first use, so that importing the package imports nothing heavy.
 """

@@ -74,6 +74,19 @@ def test_commands_succeed_and_print_something(
         assert (left.value.code, bool(told.out)) == (0, True), told.err
 
 
+@pytest.mark.parametrize("block", blocks("diff"))
+@pytest.mark.usefixtures("checkout")
+def test_diffs_are_what_propose_prints(
+    block: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Word for word."""
+    command = "dspy-reflex propose docs/demo/failures.jsonl --base-dir docs/demo/agent"
+    monkeypatch.setattr("sys.argv", command.split())
+    with pytest.raises(SystemExit):
+        main()
+    assert block in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("block", blocks("console"))
 def test_console_blocks_name_what_there_is(block: str) -> None:
     """They need a network, a key or minutes; targets, extras, commands and options in them exist."""
@@ -83,7 +96,7 @@ def test_console_blocks_name_what_there_is(block: str) -> None:
             case ["make", target, *_]:
                 assert re.search(rf"^{target}:", makefile, re.MULTILINE)
             case ["pip", "install", what]:
-                extra = re.fullmatch(r"dspy-reflex(?:\[(\w+)\])?", what)
+                extra = re.fullmatch(r"\.(?:\[(\w+)\])?", what)
                 assert extra is not None
                 assert extra[1] is None or f"\n{extra[1]} = [" in project
             case ["dspy-reflex", "compile", *options]:

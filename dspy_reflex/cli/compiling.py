@@ -43,14 +43,14 @@ OPTIMIZERS = ("labeled_few_shot", "bootstrap_few_shot", "bootstrap_random_search
 def command(
     program: str, datasets: tuple[Path, ...], taxonomy: str, out: Path, run: Path | None, as_json: bool, **options: Any
 ) -> None:
-    r"""Compile root_cause or rule on labelled failures and export it as one file.
+    """Compile root_cause or rule on labelled failures and export it as one file.
 
     \b
     labeled_few_shot         labelled rows as demos; no model call
     bootstrap_few_shot       demos with worked answers, a few calls a demo
     bootstrap_random_search  many demo sets, the best on val kept
     miprov2                  new instructions and demo sets, searched together
-    """
+    """  # noqa: D301 - click takes the escape as 'do not rewrap'
     need_compile("compile")
     from dspy_reflex.optimize.api import new_run
     from dspy_reflex.optimize.compile import CompileOptions, run_compile

@@ -45,7 +45,7 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="dspy-reflex")
 def cli() -> None:
-    """Turn agent failures into reviewed, reversible rules, with compiled DSPy programs."""
+    """Name the root causes of agent failures and propose rules as diffs, with compiled DSPy programs."""
 
 
 def main() -> None:

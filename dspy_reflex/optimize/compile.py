@@ -137,8 +137,13 @@ class _Compile:
         for line in warnings:
             self.say(f"warning: {line}")
         current(out, self.options.program)  # a damaged library is said before anything is paid for
+        train, val = _train_and_val(sets, self.options.seed)
+        for rows in (train, val or train):
+            examples_for(
+                self.options.program, rows, self.options.seed
+            )  # what cannot be used is said before a file is made
         _write_json(run / "config.json", self._config())
-        artifact, scores = self._made(*_train_and_val(sets, self.options.seed), name="+".join(one.name for one in sets))
+        artifact, scores = self._made(train, val, name="+".join(one.name for one in sets))
         path = out / artifact.program / f"{artifact.version}.json"
         write_atomic(path, dumps(artifact).encode())
         if scores["value"] >= scores["uncompiled"]["value"]:

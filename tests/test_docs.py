@@ -108,6 +108,14 @@ def test_console_blocks_name_what_there_is(block: str) -> None:
                 assert words[:1] in (["git"], ["cd"]), words
 
 
+def test_the_readme_has_its_sections_in_order() -> None:
+    """What it is first, what it does not do before the install."""
+    sections = re.findall(r"^## (.+)$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert sections == [
+        "From failures to a rule", "Compile on your own failures", "Measured", "What it does not do yet", "Install",
+    ]  # fmt: skip
+
+
 def test_links_lead_somewhere() -> None:
     """Relative ones, from the page they stand on."""
     for page in PAGES:

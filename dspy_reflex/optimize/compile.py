@@ -45,6 +45,9 @@ VAL = "val (chosen on it)"
 VIEW_BATCH = 10
 """Examples that a language model is shown at once when it writes instructions; the offline learner reads them all."""
 
+KEPT_APART = ("test", "test_hard")
+"""Splits of a folder that nothing may learn from, nor from a row that shares a unit with one of theirs."""
+
 Say = Callable[[str], None]
 Rows = Sequence[LabelledFailure]
 
@@ -238,14 +241,15 @@ class _Compile:
 def _train_and_val(sets: Sequence[EvalSet], seed: int) -> tuple[Rows, Rows]:
     """Rows to learn from and rows to choose on: folders' own splits; those of all files together are made here.
 
-    A unit that is on one side already keeps its rows together there.
+    A unit that is on one side already keeps its rows together there; one of a folder's test split is not used at all.
     """
     for one in sets:
         if not {"train", SINGLE_SPLIT} & one.splits.keys():
             raise DatasetError(f"{one.name}: a folder to compile on needs train.jsonl; it has {', '.join(one.splits)}")
     train = [row for one in sets if "train" in one.splits for row in one.split("train")]
     val = [row for one in sets if "train" in one.splits for row in one.splits.get("val", ())]
-    loose = [row for one in sets if "train" not in one.splits for row in one.rows]
+    kept_apart = {row.unit for one in sets for name, rows in one.splits.items() if name in KEPT_APART for row in rows}
+    loose = [row for one in sets if "train" not in one.splits for row in one.rows if row.unit not in kept_apart]
     to_choose_on = {row.unit for row in val}
     free = [row for row in loose if row.unit not in to_choose_on]
     val += [row for row in loose if row.unit in to_choose_on]

@@ -23,6 +23,17 @@ def test_a_program_worse_than_uncompiled_is_written_and_not_made_current(tmp_pat
     assert any("worse than the uncompiled" in line for line in result.warnings)
 
 
+def test_a_file_beside_a_folder_gives_no_row_of_the_folders_test_questions(tmp_path: Path) -> None:
+    """The same question in another file would be trained on and tested on."""
+    write_rows(tmp_path / "data" / "train.jsonl", take(0, 3))
+    write_rows(tmp_path / "data" / "test.jsonl", [{**row, "group": "kept"} for row in take(3, 4)])
+    shared = [{**row, "id": f"again-{row['id']}", "group": "kept"} for row in take(4, 5)]
+    path = write_rows(tmp_path / "more.jsonl", [*shared, *take(5, 6)])
+    result = quick(tmp_path, [tmp_path / "data", path])
+    data = result.artifact.data["data"]
+    assert len(data["train"]) + len(data["val"]) == len(take(0, 3)) + len(take(5, 6))
+
+
 def test_a_damaged_library_is_said_before_anything_is_asked(tmp_path: Path) -> None:
     """Nothing is paid for that could not be kept."""
     write_rows(tmp_path / "data" / "train.jsonl", take(0, 1))

@@ -92,7 +92,7 @@ def test_absent_classes_warn_and_the_label_set_stays_whole(tmp_path: Path) -> No
 
 def test_two_sets_are_pooled(small: Path, tmp_path: Path) -> None:
     """A folder's splits stay what they are; a small file is learnt from; the artefact names both."""
-    more = write_rows(tmp_path / "more.jsonl", take(9, 10))
+    more = write_rows(tmp_path / "more.jsonl", [{**row, "family": "another"} for row in take(9, 10)])
     data = quick(tmp_path, [small, more]).artifact.data["data"]
     assert data["name"] == "small+more"
     added = {row.row_hash for row in labelled(more, "all")}

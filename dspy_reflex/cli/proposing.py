@@ -35,7 +35,7 @@ RULE_FILES = {"SOUL": "SOUL.md", "AGENTS": "AGENTS.md", "TOOLS": "TOOLS.md"}
 )  # fmt: skip
 @lm_option
 @concurrency_option
-@click.option("--max-usd", type=click.FloatRange(min=0), help="Stop when this much is spent on rules.")
+@click.option("--max-usd", type=click.FloatRange(min=0), help="Stop when this much is spent.")
 @as_json
 def command(
     file: Path, path: Path | None, cause_program: Path | None, base_dir: str | Path, lm: str, concurrency: int,
@@ -66,6 +66,7 @@ def command(
     batch = propose(
         program, groups, _existing(files), meter=meter, concurrency=concurrency, tick=progress(say, len(groups))
     )
+    ended = stopped or batch
     for one in batch.done:
         if isinstance(one, RefusalError):
             say(f"warning: {one}")
@@ -73,11 +74,11 @@ def command(
     shown = [(one, _diff(one, files)) for one in proposals]
     if as_json:
         rows = [{**one.model_dump(mode="json"), "file": RULE_FILES[one.component], "diff": text} for one, text in shown]
-        print_json({"proposals": rows, **costs(batch)})
+        print_json({"proposals": rows, **costs(batch), "left": ended.left, "stopped": ended.stopped})
     else:
         for one, text in shown:
             _print(one, text)
-    stop_if_stopped(stopped or batch)
+    stop_if_stopped(ended)
 
 
 def _causes(

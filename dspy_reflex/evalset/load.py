@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -17,8 +17,6 @@ from dspy_reflex.records.taxonomy import Taxonomy
 SINGLE_SPLIT = "all"
 """The split of a data set that is one file."""
 STDIN = "-"
-
-Splits = Mapping[str, tuple[LabelledFailure, ...]]
 
 
 def load_evalset(path: str | Path, taxonomy: Taxonomy) -> EvalSet:

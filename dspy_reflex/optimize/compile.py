@@ -141,10 +141,8 @@ class _Compile:
             self.say(f"warning: {line}")
         current(out, self.options.program)  # a damaged library is said before anything is paid for
         train, val = _train_and_val(sets, self.options.seed)
-        for rows in (train, val or train):
-            examples_for(
-                self.options.program, rows, self.options.seed
-            )  # what cannot be used is said before a file is made
+        for rows in (train, val or train):  # what cannot be used is said before a file is made
+            examples_for(self.options.program, rows, self.options.seed)
         _write_json(run / "config.json", self._config())
         artifact, scores = self._made(train, val, name="+".join(one.name for one in sets))
         path = out / artifact.program / f"{artifact.version}.json"
@@ -196,7 +194,7 @@ class _Compile:
         student = PROGRAMS[options.program](options.taxonomy)
         with _quiet(), dspy.context(lm=self.task_lm, adapter=adapter(), callbacks=[self.trials]):
             try:
-                return self.choose.compile(student, setting)
+                return self.choose(student, setting)
             except NoAnswer as stopped:
                 raise stopped.error from None
             except AdapterParseError as error:

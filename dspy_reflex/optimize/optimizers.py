@@ -1,4 +1,4 @@
-"""The optimizers by name, each with what it needs from a compile, and when to pick it.
+"""The optimizers by name, each with what it needs from a compile.
 
 One entry each; there is no silent fall-back from one to another.
 """
@@ -48,12 +48,8 @@ class Setting:
         return min(MAX_BOOTSTRAPPED, self.max_demos)
 
 
-@dataclass(frozen=True)
-class Optimizer:
-    """One way to compile."""
-
-    pick_when: str
-    compile: Callable[[Any, Setting], Any]
+Optimizer = Callable[[Any, Setting], Any]
+"""One way to compile: an uncompiled module in, a compiled one out."""
 
 
 def _labeled_few_shot(student: Any, setting: Setting) -> Any:
@@ -112,20 +108,12 @@ def _miprov2(student: Any, setting: Setting) -> Any:
 
 
 OPTIMIZERS: dict[str, Optimizer] = {
-    "labeled_few_shot": Optimizer("Labelled rows as demos; no model call. A floor for the others.", _labeled_few_shot),
-    "bootstrap_few_shot": Optimizer(
-        "Demos with worked answers, from the program itself or a stronger --teacher-lm. A few calls a demo.",
-        _bootstrap_few_shot,
-    ),
-    "bootstrap_random_search": Optimizer(
-        "Many demo sets, the best on val kept. About (trials + 3) x val calls.", _bootstrap_random_search
-    ),
-    "miprov2": Optimizer(
-        "New instructions and demo sets, searched together. About trials x val calls, and some to the prompt model.",
-        _miprov2,
-    ),
+    "labeled_few_shot": _labeled_few_shot,
+    "bootstrap_few_shot": _bootstrap_few_shot,
+    "bootstrap_random_search": _bootstrap_random_search,
+    "miprov2": _miprov2,
 }
-"""Every optimizer, by the name the command line uses."""
+"""Every optimizer, by the name the command line uses; docs/compile.md says when to pick which."""
 
 
 def optimizer(name: str) -> Optimizer:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dspy_reflex.runtime.lm.connect import PROVIDERS
 from tests.cli.runner import Reflex, in_process
 from tests.optimize.compiles import quick, small_set, write_rows
-from tests.optimize.thinking import WEAK, Think, Thinking, serving
-from tests.runtime.lm.loopback import KEY
+from tests.optimize.thinking import pointed_at
 
 
 @pytest.fixture
@@ -71,13 +68,5 @@ def failures(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def serve(monkeypatch: pytest.MonkeyPatch) -> Generator[Any]:
     """Start a server that thinks, and point a model's provider at it."""
-    with ExitStack() as stack:
-
-        def start(think: Think, model: str = WEAK) -> Thinking:
-            server = stack.enter_context(serving(think))
-            provider = PROVIDERS[model.partition("/")[0]]
-            monkeypatch.setenv(provider.url_variables[0], server.url)
-            monkeypatch.setenv(provider.key_variable, KEY)
-            return server
-
+    with pointed_at(monkeypatch) as start:
         yield start

@@ -6,14 +6,12 @@ import json
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from dspy_reflex.errors import CompileError, ModelNotConfiguredError, ModelUnavailableError, ReflexError
 from dspy_reflex.optimize.dspy_lm import RETRIES
-from dspy_reflex.runtime.lm.connect import PROVIDERS
 from tests.optimize.compiles import OPTIMIZERS, PROGRAMS, quick, take, write_rows
 from tests.optimize.thinking import (
     STRONG,
@@ -24,8 +22,8 @@ from tests.optimize.thinking import (
     everything,
     knows,
     learns,
+    pointed_at,
     says,
-    serving,
     texts,
     wise,
 )
@@ -40,15 +38,7 @@ MARK = "Count the letters of the task."
 @pytest.fixture
 def serve(monkeypatch: pytest.MonkeyPatch) -> Generator[Serve]:
     """Start a server for a model's provider and point the provider's settings at it."""
-    with ExitStack() as stack:
-
-        def start(think: Think, model: str = WEAK) -> Thinking:
-            server = stack.enter_context(serving(think))
-            provider = PROVIDERS[model.partition("/")[0]]
-            monkeypatch.setenv(provider.url_variables[0], server.url)
-            monkeypatch.setenv(provider.key_variable, KEY)
-            return server
-
+    with pointed_at(monkeypatch) as start:
         yield start
 
 

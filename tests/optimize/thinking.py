@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+
+import pytest
 
 from dspy_reflex.runtime.lm import offline
+from dspy_reflex.runtime.lm.connect import PROVIDERS
 from tests.optimize.compiles import rows_by_cause
-from tests.runtime.lm.loopback import Loopback, Reply, Request, answer
+from tests.runtime.lm.loopback import KEY, Loopback, Reply, Request, answer, running
 
 Think = Callable[[Request], Reply]
 WEAK, STRONG = "openai/gpt-4o-mini", "hosted_vllm/strong"
@@ -87,15 +90,15 @@ def every(number: int, bad: Reply, otherwise: Think = wise) -> Think:
 
 
 @contextmanager
-def serving(think: Think) -> Generator[Thinking]:
-    """Serve until the block ends."""
-    server = Thinking(think)
-    thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.01), daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.stopped.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+def pointed_at(monkeypatch: pytest.MonkeyPatch) -> Generator[Callable[..., Thinking]]:
+    """A function that starts a server that thinks, and points a model's provider at it."""
+    with ExitStack() as stack:
+
+        def start(think: Think, model: str = WEAK) -> Thinking:
+            server = stack.enter_context(running(Thinking(think)))
+            provider = PROVIDERS[model.partition("/")[0]]
+            monkeypatch.setenv(provider.url_variables[0], server.url)
+            monkeypatch.setenv(provider.key_variable, KEY)
+            return server
+
+        yield start

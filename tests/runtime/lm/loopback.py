@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from dspy_reflex.runtime.lm.model import Completion, LanguageModel, Message
 
@@ -211,7 +211,16 @@ def _anthropic(reply: Reply) -> dict[str, Any]:
 @contextmanager
 def loopback(*script: Reply) -> Generator[Loopback]:
     """Serve a script on a thread of its own until the block ends."""
-    server = Loopback(*script)
+    with running(Loopback(*script)) as server:
+        yield server
+
+
+LoopbackT = TypeVar("LoopbackT", bound=Loopback)
+
+
+@contextmanager
+def running(server: LoopbackT) -> Generator[LoopbackT]:
+    """Serve on a thread of its own until the block ends."""
     thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.01), daemon=True)
     thread.start()
     try:

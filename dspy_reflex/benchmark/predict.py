@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from dspy_reflex.benchmark.baselines.cause import CauseBaseline
@@ -46,6 +46,8 @@ class CauseAnswer:
     """In [0, 1]; None if there was none, or none that is a probability."""
     problem: Problem = ""
     seconds: float = 0.0
+    needs_review: bool = False
+    """Whether a person is asked: no usable answer, no threshold, or a confidence below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,8 @@ def cause_answers(
     Raises:
         ModelUnavailableError: The model could not be reached: an outage is never scored.
     """
-    return tuple(map(_cause_answer, _ask(contender, [row.inputs for row in rows], concurrency, tick)))
+    told = map(_cause_answer, _ask(contender, [row.inputs for row in rows], concurrency, tick))
+    return tuple(replace(answer, needs_review=_unsure(answer, contender)) for answer in told)
 
 
 def rule_answers(
@@ -135,6 +138,12 @@ def _cause_answer(answer: Answer) -> CauseAnswer:
     if answer.fields is None:
         return CauseAnswer(None, None, answer.problem, answer.seconds)
     return CauseAnswer(answer.fields["root_cause"], _probability(answer.fields.get("confidence")), "", answer.seconds)
+
+
+def _unsure(answer: CauseAnswer, contender: Contender) -> bool:
+    """As `CauseProgram` has it: a threshold holds for the model that it was chosen with."""
+    threshold = contender.artifact.threshold if contender.artifact.model == contender.model.name else None
+    return answer.label is None or threshold is None or (answer.confidence or 0.0) < threshold
 
 
 def _probability(value: object) -> float | None:

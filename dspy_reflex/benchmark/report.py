@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from dspy_reflex.benchmark.predict import CauseAnswer
-from dspy_reflex.benchmark.results import CauseReport, RuleReport
-from dspy_reflex.benchmark.scores import CauseRow, Column, RuleRow, Versus
+from dspy_reflex.benchmark.results import AbstainReport, CauseReport, RuleReport
+from dspy_reflex.benchmark.scores import AbstainRow, CauseRow, Column, RuleRow, Versus
 from dspy_reflex.benchmark.statistics import Interval
 from dspy_reflex.errors import MissingExtraError
 from dspy_reflex.evalset.labelled import LabelledFailure
@@ -22,13 +22,14 @@ from dspy_reflex.files import write_atomic
 from dspy_reflex.untrusted import neutralise
 
 NO_ANSWER = "no answer"
+Report = CauseReport | RuleReport | AbstainReport
 MISTAKES = 5
 """How many of the most confident mistakes are listed."""
 WORST = 3
 """How many of the worst classes are named."""
 
 
-def write_report(report: CauseReport | RuleReport, folder: Path) -> list[Path]:
+def write_report(report: Report, folder: Path) -> list[Path]:
     """Write `report.md`, and for root causes `confusion.png` of the first row; the files are returned.
 
     Raises:
@@ -42,15 +43,31 @@ def write_report(report: CauseReport | RuleReport, folder: Path) -> list[Path]:
     return [folder / name for name in files]
 
 
-def render(report: CauseReport | RuleReport) -> str:
+def render(report: Report) -> str:
     """The Markdown text of a report."""
-    body = _cause_body(report) if isinstance(report, CauseReport) else _rule_body(report)
-    kind = "root causes" if isinstance(report, CauseReport) else "rules"
+    kind, body = _kind_and_body(report)
     about = (
         f"{report.n} failures in {report.units} units (families or groups) of {_safe(report.dataset or 'a data set')}."
     )
     how = "Intervals: 95 %, bootstrap over units. Refusals and unparsable answers are misses."
     return "\n\n".join([f"# Benchmark of {kind}", f"{about} {how}", *body]) + "\n"
+
+
+def _kind_and_body(report: Report) -> tuple[str, list[str]]:
+    if isinstance(report, CauseReport):
+        return "root causes", _cause_body(report)
+    if isinstance(report, RuleReport):
+        return "rules", _rule_body(report)
+    return "abstention", ["Nothing should be blamed here: asking for a person is right.", _abstain_table(report.rows)]
+
+
+def _abstain_table(rows: Sequence[AbstainRow]) -> str:
+    head = ("name", "kind", "needs review", "refused", "unparsable")
+    lines = [
+        (_name(row), row.kind, _score(row.needs_review, row.interval), str(row.refusals), str(row.unparsable))
+        for row in rows
+    ]
+    return _table(head, lines)
 
 
 def _cause_body(report: CauseReport) -> list[str]:
@@ -84,6 +101,7 @@ def _cause_table(rows: Sequence[CauseRow]) -> str:
         "hit rate",
         "Brier",
         "ECE",
+        "review",
         "refused",
         "unparsable",
         "minus first",
@@ -92,7 +110,7 @@ def _cause_table(rows: Sequence[CauseRow]) -> str:
     lines = [
         (
             _name(row), row.kind, _score(row.macro_f1, row.interval), _score(row.accuracy, row.accuracy_interval),
-            f"{row.hit_rate:.2f}", _maybe(row.brier), _maybe(row.ece), str(row.refusals), str(row.unparsable),
+            f"{row.hit_rate:.2f}", _maybe(row.brier), _maybe(row.ece), f"{row.needs_review:.2f}", str(row.refusals), str(row.unparsable),
             _versus(row.vs_first), _maybe(row.vs_first.mcnemar_p if row.vs_first else None, 3),
         )
         for row in rows
@@ -181,7 +199,7 @@ def _safe(text: str) -> str:
     return "".join(f"\\{letter}" if letter in "|\\`<>*[]" else letter for letter in plain)
 
 
-def _name(row: CauseRow | RuleRow) -> str:
+def _name(row: CauseRow | RuleRow | AbstainRow) -> str:
     return f"{row.name} (saw {row.seen} of these rows)" if row.seen else row.name
 
 

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from dspy_reflex.benchmark.predict import CauseAnswer, RuleProposed
-from dspy_reflex.benchmark.scores import AnswerT, CauseRow, Column, RuleRow, cause_rows, rule_rows, to_json
+from dspy_reflex.benchmark.scores import (
+    AbstainRow,
+    AnswerT,
+    CauseRow,
+    Column,
+    RuleRow,
+    abstain_rows,
+    cause_rows,
+    rule_rows,
+    to_json,
+)  # fmt: skip
 from dspy_reflex.errors import BenchmarkError
 from dspy_reflex.evalset.labelled import LabelledFailure
 
@@ -65,6 +75,32 @@ class RuleReport:
     def to_json(self) -> dict[str, Any]:
         """Scores as plain JSON types; no failure text, no single answers."""
         return _json(self)
+
+
+@dataclass(frozen=True)
+class AbstainReport:
+    """A benchmark on failures that nothing should be blamed for: undecidable ones, or none at all."""
+
+    dataset: str
+    n: int
+    units: int
+    rows: tuple[AbstainRow, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Scores as plain JSON types."""
+        return {
+            "dataset": self.dataset,
+            "n": self.n,
+            "units": self.units,
+            "rows": [to_json(row) for row in self.rows],
+        }
+
+
+def abstain_report(
+    dataset: str, cases: Sequence[LabelledFailure], columns: Sequence[Column[CauseAnswer]]
+) -> AbstainReport:
+    """Score answers to failures without a root cause."""
+    return AbstainReport(dataset, len(cases), len({case.unit for case in cases}), abstain_rows(columns, cases))
 
 
 def cause_report(

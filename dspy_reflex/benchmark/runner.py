@@ -16,7 +16,14 @@ from dspy_reflex.benchmark.predict import (
     rule_answers,
     rule_baseline_answers,
 )
-from dspy_reflex.benchmark.results import CauseReport, RuleReport, cause_report, rule_report
+from dspy_reflex.benchmark.results import (
+    AbstainReport,
+    CauseReport,
+    RuleReport,
+    abstain_report,
+    cause_report,
+    rule_report,
+)  # fmt: skip
 from dspy_reflex.benchmark.scores import AnswerT, Column
 from dspy_reflex.benchmark.trainset import compiled_on, count_seen
 from dspy_reflex.errors import BenchmarkError
@@ -41,6 +48,8 @@ class _Contest(Generic[BaselineT]):
     trainset: Sequence[LabelledFailure]
     allow_seen: bool
     progress: Progress | None
+    blameless: bool = False
+    """Whether the rows are those that have no root cause."""
     done: int = 0
 
     def check(self) -> None:
@@ -52,9 +61,10 @@ class _Contest(Generic[BaselineT]):
         if self.baselines and not self.trainset:
             raise BenchmarkError("the baselines have no rows to learn from; name some with --trainset")
         for row in (*self.rows, *self.trainset):
-            if row.root_cause is None:
+            if (row.root_cause is None) != self.blameless:
+                has = "a" if self.blameless else "no"
                 raise BenchmarkError(
-                    f"{row.where or row.id} has no root cause; name a split in which every row has one"
+                    f"{row.where or row.id} has {has} root cause; name a split in which every row has one, or none has"
                 )
         for one in self.programs:
             self._seen(one.name, compiled_on(one.artifact))
@@ -120,6 +130,26 @@ def benchmark_cause(
         lambda one: cause_baseline_answers(one, rows, contest.tick),
     )
     return cause_report(dataset, rows, labels, columns, by)
+
+
+def benchmark_abstention(
+    rows: Sequence[LabelledFailure],
+    programs: Sequence[Contender],
+    *,
+    allow_seen: bool = False,
+    concurrency: int = 1,
+    progress: Progress | None = None,
+    dataset: str = "",
+) -> AbstainReport:
+    """Count how often root-cause programs ask for a person, on failures that nothing should be blamed for.
+
+    There are no baselines: none of them ever asks. Arguments and errors as in `benchmark_cause`.
+    """
+    ordered = _ordered(programs, "root_cause")
+    contest: _Contest[CauseBaseline] = _Contest(rows, ordered, [], (), allow_seen, progress, blameless=True)
+    contest.check()
+    columns = contest.columns(lambda one: cause_answers(one, rows, concurrency, contest.tick), lambda _: ())
+    return abstain_report(dataset, rows, columns)
 
 
 def benchmark_rule(

@@ -59,12 +59,31 @@ class CauseRow:
     brier: float | None
     """Of the answers that came with a confidence; None if none did."""
     ece: float | None
+    needs_review: float
+    """Share that a person is asked about. A baseline never asks."""
     refusals: int
     unparsable: int
     seconds_per_failure: float
     calls_per_failure: float
     vs_first: Versus | None
     """None for the first row."""
+    seen: int
+
+
+@dataclass(frozen=True)
+class AbstainRow:
+    """How often one contender blames nothing, on failures that nothing should be blamed for."""
+
+    name: str
+    kind: Kind
+    needs_review: float
+    """Share that a person is asked about: right, every time."""
+    interval: Interval
+    n: int
+    refusals: int
+    unparsable: int
+    seconds_per_failure: float
+    calls_per_failure: float
     seen: int
 
 
@@ -103,12 +122,27 @@ def cause_rows(
     return tuple(_cause_row(column, columns[0], rows, labels) for column in columns)
 
 
+def abstain_rows(columns: Sequence[Column[CauseAnswer]], rows: Sequence[LabelledFailure]) -> tuple[AbstainRow, ...]:
+    """A row for each contender, in the same order."""
+    units = [row.unit for row in rows]
+    return tuple(
+        AbstainRow(
+            name=column.name,
+            kind=column.kind,
+            needs_review=_asked(column),
+            interval=statistics.mean_interval([float(answer.needs_review) for answer in column.answers], units),
+            **_costs(column),
+        )
+        for column in columns
+    )
+
+
 def rule_rows(columns: Sequence[Column[RuleProposed]], rows: Sequence[LabelledFailure]) -> tuple[RuleRow, ...]:
     """A row for each contender, in the same order."""
     return tuple(_rule_row(column, columns[0], rows) for column in columns)
 
 
-def to_json(row: CauseRow | RuleRow) -> dict[str, Any]:
+def to_json(row: CauseRow | RuleRow | AbstainRow) -> dict[str, Any]:
     """A row as plain JSON types."""
     return json.loads(json.dumps(asdict(row)))
 
@@ -133,9 +167,14 @@ def _cause_row(
         hit_rate=statistics.hit_rate(gold, [row.also_acceptable for row in rows], answers),
         brier=statistics.brier(confidences, hits) if hits else None,
         ece=statistics.ece(confidences, hits) if hits else None,
+        needs_review=_asked(column),
         vs_first=None if column is first else _versus(gold, units, answers, [answer.label for answer in first.answers]),
         **_costs(column),
     )
+
+
+def _asked(column: Column[CauseAnswer]) -> float:
+    return sum(answer.needs_review for answer in column.answers) / len(column.answers)
 
 
 def _versus(gold: list[str], units: list[str], answers: list[str | None], first: list[str | None]) -> Versus:

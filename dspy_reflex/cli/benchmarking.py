@@ -18,6 +18,7 @@ from dspy_reflex.cli.common import (
     lm_option,
     need_compile,
     print_json,
+    skip_bad_option,
     teller,
 )  # fmt: skip
 
@@ -41,18 +42,19 @@ EVERY = 200
 @click.option("--by", help="A table for each value of this field, such as source.")
 @click.option("--allow-seen", is_flag=True, help="Score rows that a program was compiled on, and mark the score.")
 @leave_out_option
+@skip_bad_option
 @concurrency_option
 @click.option("--report", type=FILE, help="Folder for report.md and confusion.png.")
 @as_json
 def command(
     program: str, datasets: tuple[Path, ...], split: str | None, files: tuple[Path, ...], lm: str, baselines: bool,
-    trainset: Path | None, by: str | None, allow_seen: bool, leave_out: tuple[tuple[str, str], ...], concurrency: int,
-    report: Path | None, as_json: bool,
+    trainset: Path | None, by: str | None, allow_seen: bool, leave_out: tuple[tuple[str, str], ...], skip_bad: bool,
+    concurrency: int, report: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Score programs on labelled failures that they have not seen, beside baselines, with intervals."""
     need_compile("benchmark")
     from dspy_reflex.benchmark.report import render, write_report
-    from dspy_reflex.benchmark.runner import benchmark_cause, benchmark_rule
+    from dspy_reflex.benchmark.runner import benchmark_abstention, benchmark_cause, benchmark_rule
     from dspy_reflex.records.taxonomy import Taxonomy
     from dspy_reflex.runtime.artifact import read
     from dspy_reflex.runtime.library import find
@@ -62,13 +64,20 @@ def command(
     artifacts = [read(path) for path in files] or [find(program, model.name)]
     taxonomy = Taxonomy.model_validate(artifacts[0].data["taxonomy"])
     places = default_datasets(datasets)
-    name, rows = _rows(places, split, taxonomy, leave_out)
-    known = _trainset(trainset, artifacts[0], places, taxonomy) if baselines else ()
-    judge = benchmark_cause if program == "root_cause" else benchmark_rule
-    found = judge(
-        rows, _contenders(artifacts, model, baselines), trainset=known, baselines=baselines, by=by,
-        allow_seen=allow_seen, concurrency=concurrency, progress=_progress(), dataset=name,
-    )  # fmt: skip
+    name, rows = _rows(places, split, taxonomy, leave_out, skip_bad)
+    contenders = _contenders(artifacts, model, baselines)
+    asking: dict[str, Any] = {
+        "allow_seen": allow_seen,
+        "concurrency": concurrency,
+        "progress": _progress(),
+        "dataset": name,
+    }
+    if program == "root_cause" and rows and all(row.root_cause is None for row in rows):
+        found = benchmark_abstention(rows, contenders, **asking)
+    else:
+        judge = benchmark_cause if program == "root_cause" else benchmark_rule
+        known = _trainset(trainset, artifacts[0], places, taxonomy) if baselines else ()
+        found = judge(rows, contenders, trainset=known, baselines=baselines, by=by, **asking)
     if report:
         write_report(found, report)
     if as_json:
@@ -78,20 +87,20 @@ def command(
 
 
 def _rows(
-    places: tuple[Path, ...], split: str | None, taxonomy: Taxonomy, leave_out: tuple[tuple[str, str], ...]
+    places: tuple[Path, ...],
+    split: str | None,
+    taxonomy: Taxonomy,
+    left_out: tuple[tuple[str, str], ...],
+    skip_bad: bool,
 ) -> tuple[str, list[LabelledFailure]]:
-    from dspy_reflex.evalset.leave_out import leave_out as without
-    from dspy_reflex.evalset.load import SINGLE_SPLIT, load_evalset
-    from dspy_reflex.evalset.warnings import warnings_for
+    from dspy_reflex.evalset.collect import collect
+    from dspy_reflex.evalset.load import SINGLE_SPLIT
 
-    say = teller()
     rows: list[LabelledFailure] = []
     names: list[str] = []
-    for evalset in without([load_evalset(place, taxonomy) for place in places], leave_out):
+    for evalset in collect(places, taxonomy, teller(), left_out=left_out, skip_bad=skip_bad).sets:
         chosen = SINGLE_SPLIT if SINGLE_SPLIT in evalset.splits else split or "test"
         rows += evalset.split(chosen)
-        for line in warnings_for(evalset):
-            say(f"warning: {line}")
         names.append(evalset.name if chosen == SINGLE_SPLIT else f"{evalset.name}/{chosen}")
     return "+".join(names), rows
 

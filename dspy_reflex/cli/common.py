@@ -7,11 +7,14 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from dspy_reflex.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from dspy_reflex.records.failure import Failure
 
 COMPILE_PACKAGES = ("dspy", "optuna", "sklearn", "scipy", "matplotlib")
 """What the compile wing imports of its extra."""
@@ -28,6 +31,9 @@ lm_option = click.option(
 )  # fmt: skip
 taxonomy_option = click.option(
     "--taxonomy", default="six", show_default=True, help="Label set: six, agentrx, trail, whowhen, or a TOML file."
+)
+skip_bad_option = click.option(
+    "--skip-bad", is_flag=True, help="Leave out lines that cannot be used, and say which, instead of stopping."
 )
 concurrency_option = click.option(
     "--concurrency", type=click.IntRange(1, 256), default=1, show_default=True, help="Questions at a time."
@@ -68,6 +74,20 @@ def teller() -> Callable[[str], None]:
     """A function that writes lines to stderr as it is now, even while a library has redirected it."""
     stream = sys.stderr
     return lambda line: click.echo(line, file=stream)
+
+
+def read_failures(file: Path, say: Callable[[str], None], *, skip_bad: bool) -> list[Failure]:
+    """The failures of a file or of stdin; with `skip_bad` the lines that cannot be used are said and left out."""
+    from dspy_reflex.evalset.load import load_failures
+    from dspy_reflex.evalset.problems import Problems
+
+    skipped = Problems()
+    failures = load_failures(file, sys.stdin.buffer, skipped if skip_bad else None)
+    for line in skipped.found:
+        say(f"warning: skipped {line}")
+    if skipped.found:
+        say(f"warning: {skipped.places} lines were skipped")
+    return failures
 
 
 def print_json(value: Any) -> None:

@@ -17,6 +17,7 @@ from dspy_reflex.cli.common import (
     lm_option,
     need_compile,
     print_json,
+    skip_bad_option,
     taxonomy_option,
     teller,
 )  # fmt: skip
@@ -37,6 +38,7 @@ OPTIMIZERS = ("labeled_few_shot", "bootstrap_few_shot", "bootstrap_random_search
 @click.option("--trials", type=click.IntRange(1, 1000), default=12, show_default=True)
 @click.option("--threads", type=click.IntRange(1, 256), default=1, show_default=True)
 @leave_out_option
+@skip_bad_option
 @click.option("--out", type=FILE, default=Path("programs"), show_default=True, help="Library the program goes to.")
 @click.option("--run", type=FILE, help="Folder for config and result. Default: a new one under experiments/.")
 @as_json

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dspy_reflex.cli.common import FILE, as_json, concurrency_option, lm_option, print_json, teller
+from dspy_reflex.cli.common import (
+    FILE,
+    as_json,
+    concurrency_option,
+    lm_option,
+    print_json,
+    read_failures,
+    skip_bad_option,
+    teller,
+)  # fmt: skip
 from dspy_reflex.untrusted import neutralise
 
 if TYPE_CHECKING:
@@ -30,12 +38,12 @@ BAR = 24
 @lm_option
 @concurrency_option
 @click.option("--max-usd", type=click.FloatRange(min=0), help="Stop when this much is spent.")
+@skip_bad_option
 @as_json
 def command(
-    file: Path, path: Path | None, lm: str, concurrency: int, max_usd: float | None, as_json: bool
+    file: Path, path: Path | None, lm: str, concurrency: int, max_usd: float | None, skip_bad: bool, as_json: bool
 ) -> None:  # fmt: skip
     """Name the root cause of each failure in FILE (JSON Lines with task and actual_outcome; - for stdin)."""
-    from dspy_reflex.evalset.load import load_failures
     from dspy_reflex.runtime.program import load_program
     from dspy_reflex.stages.diagnose import diagnose
 
@@ -43,7 +51,7 @@ def command(
     program = load_program("root_cause", path=path, lm=lm)
     if program.warning:
         say(f"warning: {program.warning}")
-    failures = load_failures(file, sys.stdin.buffer)
+    failures = read_failures(file, say, skip_bad=skip_bad)
     tick = progress(say, len(failures))
     batch = diagnose(program, failures, concurrency=concurrency, max_usd=max_usd, tick=tick)
     if as_json:

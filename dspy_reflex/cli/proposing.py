@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dspy_reflex.cli.common import FILE, as_json, concurrency_option, lm_option, print_json, teller
+from dspy_reflex.cli.common import (
+    FILE,
+    as_json,
+    concurrency_option,
+    lm_option,
+    print_json,
+    read_failures,
+    skip_bad_option,
+    teller,
+)  # fmt: skip
 from dspy_reflex.cli.diagnosing import costs, progress, stop_if_stopped
 from dspy_reflex.errors import ConfigError, RefusalError
 from dspy_reflex.untrusted import neutralise
@@ -36,16 +44,16 @@ RULE_FILES = {"SOUL": "SOUL.md", "AGENTS": "AGENTS.md", "TOOLS": "TOOLS.md"}
 @lm_option
 @concurrency_option
 @click.option("--max-usd", type=click.FloatRange(min=0), help="Stop when this much is spent.")
+@skip_bad_option
 @as_json
 def command(
     file: Path, path: Path | None, cause_program: Path | None, base_dir: str | Path, lm: str, concurrency: int,
-    max_usd: float | None, as_json: bool,
+    max_usd: float | None, skip_bad: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Propose a rule for each cause and symptom in FILE (JSON Lines; - for stdin), as a diff. Nothing is changed.
 
     A failure's own `root_cause` is used where it has one; the others are diagnosed first.
     """
-    from dspy_reflex.evalset.load import load_failures
     from dspy_reflex.runtime.program import load_program, symptom_of_failure
     from dspy_reflex.stages.batch import Meter
     from dspy_reflex.stages.propose import grouped, merged, propose
@@ -54,7 +62,7 @@ def command(
     program = load_program("rule", path=path, lm=lm)
     if program.warning:
         say(f"warning: {program.warning}")
-    failures = load_failures(file, sys.stdin.buffer)
+    failures = read_failures(file, say, skip_bad=skip_bad)
     files = _rule_files(Path(base_dir))
     meter = Meter(program.model.name, max_usd)
     causes, stopped = _causes(failures, cause_program, program, concurrency, meter)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from pydantic import Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from dspy_reflex.errors import DatasetError
 from dspy_reflex.records.failure import Failure
@@ -18,6 +18,19 @@ from dspy_reflex.runtime.inputs import cause_inputs
 
 UNLABELLED_SPLITS = ("unknown", "controls")
 """Splits whose rows may have no root cause: nothing could be decided, or nothing went wrong."""
+
+
+class Vote(BaseModel):
+    """What one annotator said about one failure, without having seen what others said."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    annotator: str
+    """A name, the same for all votes of one annotator."""
+    root_cause: str | None
+    """Label of the taxonomy; None for `unknown` and for no failure, of which both mean: blame nothing."""
+    second: str | None = None
+    """The label that they could defend as well."""
 
 
 class LabelledFailure(Record):
@@ -40,6 +53,12 @@ class LabelledFailure(Record):
     """What a good rule mentions: groups of synonyms, of which one is enough."""
     existing_rules: tuple[str, ...] = ()
     """Rules that the agent had already; a proposal must not repeat them."""
+    evidence: tuple[str, ...] = ()
+    """Quotes of the failure that decide the label, word for word."""
+    votes: tuple[Vote, ...] = ()
+    """What each annotator said, before the label was agreed on."""
+    adjudication: str | None = None
+    """Why the label is what it is, where the votes differ."""
     family: str | None = None
     """The scenario that it was written from."""
     group: str | None = None

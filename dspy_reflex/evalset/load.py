@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -19,36 +19,41 @@ SINGLE_SPLIT = "all"
 STDIN = "-"
 
 
-def load_evalset(path: str | Path, taxonomy: Taxonomy) -> EvalSet:
+def load_evalset(path: str | Path, taxonomy: Taxonomy, skipped: Problems | None = None) -> EvalSet:
     """Read a folder in which every `*.jsonl` is a split, or one JSON Lines file.
 
     Args:
         path: The folder or the file.
         taxonomy: What the labels are checked against.
+        skipped: Where rows that cannot be used are noted, to go on with the others; without it they are an error.
 
     Raises:
         DatasetError: It is missing or cannot be used; names file, line and field of every problem.
     """
     place = Path(path)
-    problems = Problems()
+    problems = Problems() if skipped is None else skipped
     lines = {name: _read(file, problems) for name, file in _files(place).items()}
+    lines = _unique(lines, problems)
     splits = {name: _labelled(name, found, taxonomy, problems) for name, found in lines.items()}
-    _check_ids([line for found in lines.values() for line in found], problems)
-    problems.raise_if_any()
+    if skipped is None:
+        problems.raise_if_any()
     return EvalSet(place.stem if place.is_file() else place.name, taxonomy, splits)
 
 
-def load_failures(path: str | Path, stdin: IO[bytes] | IO[str] | None = None) -> list[Failure]:
+def load_failures(
+    path: str | Path, stdin: IO[bytes] | IO[str] | None = None, skipped: Problems | None = None
+) -> list[Failure]:
     """Read unlabelled failures: JSON Lines with at least `task` and `actual_outcome`.
 
     Args:
         path: The file; `-` for `stdin`.
         stdin: Where `-` reads from.
+        skipped: Where lines that cannot be used are noted, to go on with the others; without it they are an error.
 
     Raises:
         DatasetError: It is missing or cannot be used; names file, line and field of every problem.
     """
-    problems = Problems()
+    problems = Problems() if skipped is None else skipped
     if str(path) == STDIN and stdin is not None:
         content = stdin.read()
         # Text that Python decoded itself may hold escaped bytes; they surface as what they are: not UTF-8.
@@ -56,9 +61,9 @@ def load_failures(path: str | Path, stdin: IO[bytes] | IO[str] | None = None) ->
         lines = read_lines(raw, "<stdin>", problems)
     else:
         lines = _read(Path(path), problems)
-    failures = [to_failure(line, problems) for line in lines]
-    _check_ids(lines, problems)
-    problems.raise_if_any()
+    failures = [to_failure(line, problems) for line in _unique({STDIN: lines}, problems)[STDIN]]
+    if skipped is None:
+        problems.raise_if_any()
     return [failure for failure in failures if failure is not None]
 
 
@@ -88,11 +93,17 @@ def _labelled(split: str, lines: Sequence[Line], taxonomy: Taxonomy, problems: P
     return tuple(row for row in rows if row is not None)
 
 
-def _check_ids(lines: Iterable[Line], problems: Problems) -> None:
-    """An id names one row of the whole set: both lines are told of a second one."""
+def _unique(lines: Mapping[str, Sequence[Line]], problems: Problems) -> dict[str, list[Line]]:
+    """The lines whose id no earlier one has: an id names one row of the whole set."""
     first: dict[str, str] = {}
-    for line in lines:
-        name = str(line.data.get("id") or "")
-        if name and name in first:
-            problems.add(line.where, f"id {name!r} is already at {first[name]}; give every failure its own id")
-        first.setdefault(name, line.where)
+    kept: dict[str, list[Line]] = {}
+    for split, found in lines.items():
+        kept[split] = []
+        for line in found:
+            name = str(line.data.get("id") or "")
+            if name and name in first:
+                problems.add(line.where, f"id {name!r} is already at {first[name]}; give every failure its own id")
+            else:
+                first[name] = line.where
+                kept[split].append(line)
+    return kept

@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from dspy_reflex.errors import DatasetError
 
-PLACE = re.compile(r"(.*?):(\d+): ")
 MAX_SHOWN = 20
 """How many problems one message lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing in a file that cannot be used."""
+
+    where: str
+    """`file:line`, or the file."""
+    text: str
+    """What is wrong and what to do."""
+
+    def __str__(self) -> str:
+        """As messages have it."""
+        return f"{self.where}: {self.text}"
 
 
 @dataclass
 class Problems:
     """The problems of one data set. Nothing is raised until all of it was read."""
 
-    lines: list[str] = field(default_factory=list[str])
+    found: list[Problem] = field(default_factory=list[Problem])
 
     def add(self, where: str, text: str) -> None:
         """Note one problem: where, what, and what to do."""
-        self.lines.append(f"{where}: {text}")
+        self.found.append(Problem(where, text))
+
+    @property
+    def places(self) -> int:
+        """How many lines have a problem; one line may have several."""
+        return len({one.where for one in self.found})
 
     def raise_if_any(self) -> None:
         """Stop here if there was a problem.
@@ -28,17 +45,17 @@ class Problems:
         Raises:
             DatasetError: Names all of them, or the first twenty and how many more there are.
         """
-        if not self.lines:
+        if not self.found:
             return
-        if len(self.lines) == 1:
-            raise DatasetError(self.lines[0])
-        shown = [f"  {line}" for line in sorted(self.lines, key=_place)[:MAX_SHOWN]]
-        if more := len(self.lines) - len(shown):
+        if len(self.found) == 1:
+            raise DatasetError(str(self.found[0]))
+        shown = [f"  {one}" for one in sorted(self.found, key=_place)[:MAX_SHOWN]]
+        if more := len(self.found) - len(shown):
             shown.append(f"  ... and {more} more")
-        raise DatasetError("\n".join([f"{len(self.lines)} problems, nothing was read:", *shown]))
+        raise DatasetError("\n".join([f"{len(self.found)} problems, nothing was read:", *shown]))
 
 
-def _place(line: str) -> tuple[str, int]:
+def _place(problem: Problem) -> tuple[str, int]:
     """File and line number of a problem, so that a reader goes through a file once, from the top."""
-    found = PLACE.match(line)
-    return (found[1], int(found[2])) if found else (line, 0)
+    file, _, line = problem.where.rpartition(":")
+    return (file, int(line)) if line.isdecimal() else (problem.where, 0)

@@ -24,13 +24,21 @@ MAX_PARTS = 8
 Rows = tuple[LabelledFailure, ...]
 
 
-def split_rows(rows: Iterable[LabelledFailure], *, val_share: float = VAL_SHARE, seed: int = 0) -> tuple[Rows, Rows]:
+def split_rows(
+    rows: Iterable[LabelledFailure], *, val_share: float = VAL_SHARE, seed: int = 0, by_source: bool = False
+) -> tuple[Rows, Rows]:
     """Train and val, each in the order of `rows`; rows without a root cause are left out.
 
     Units with a label that no other unit has go to train: a program cannot learn a label that is in val alone. The
     rest is dealt to k folds, and m of them are val; m/k is the fraction nearest to `val_share` with k at most
     `MAX_PARTS` and at most the number of units. Of the runs of m neighbouring folds that one is taken which leaves
     fewest labels without a training row, then covers most labels, then is nearest in size.
+
+    Args:
+        rows: Labelled failures.
+        val_share: Share of the rows that val should have, in (0, 1).
+        seed: Deals the units.
+        by_source: Keep every fold's mix of sources as well, where rows have one.
 
     Raises:
         DatasetError: All rows are one unit, or there are fewer than two.
@@ -40,7 +48,8 @@ def split_rows(rows: Iterable[LabelledFailure], *, val_share: float = VAL_SHARE,
     free = _divisible(labelled)
     units = len({row.unit for row in free})
     parts, taken = _fraction(val_share, min(MAX_PARTS, units))
-    fold_of = _deal(free, parts, seed)
+    strata = [_stratum(row, by_source) for row in free]
+    fold_of = _deal(free, strata, parts, seed)
     runs = [frozenset((start + step) % parts for step in range(taken)) for start in range(parts)]
     chosen = min(runs, key=lambda run: _cost(free, [fold in run for fold in fold_of], val_share * len(labelled)))
     in_val = {id(row) for row, fold in zip(free, fold_of, strict=True) if fold in chosen}
@@ -66,7 +75,7 @@ def folds(rows: Iterable[LabelledFailure], k: int, seed: int = 0) -> list[tuple[
         raise DatasetError(f"{k} folds: cross-validation needs at least 2")
     labelled = _labelled(rows)
     k = min(k, len({row.unit for row in labelled}))
-    fold_of = _deal(labelled, k, seed)
+    fold_of = _deal(labelled, [_stratum(row, False) for row in labelled], k, seed)
     pairs = [(fold, list(zip(labelled, fold_of, strict=True))) for fold in sorted(set(fold_of))]
     return [
         (tuple(row for row, other in dealt if other != fold), tuple(row for row, other in dealt if other == fold))
@@ -112,9 +121,13 @@ def _cost(rows: Sequence[LabelledFailure], in_val: Sequence[bool], wanted: float
     return len(every - train), len(every - val), abs(sum(in_val) - wanted)
 
 
-def _deal(rows: Sequence[LabelledFailure], parts: int, seed: int) -> list[int]:
+def _stratum(row: LabelledFailure, by_source: bool) -> str:
+    return f"{row.root_cause} in {row.source}" if by_source and row.source else str(row.root_cause)
+
+
+def _deal(rows: Sequence[LabelledFailure], labels: Sequence[str], parts: int, seed: int) -> list[int]:
     """The fold of each row."""
-    labels, units = [str(row.root_cause) for row in rows], [row.unit for row in rows]
+    units = [row.unit for row in rows]
     if max(labels.count(label) for label in set(labels)) < parts:
         return _deal_unstratified(units, parts, seed)
     splitter = _model_selection().StratifiedGroupKFold(n_splits=parts, shuffle=True, random_state=seed)

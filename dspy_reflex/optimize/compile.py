@@ -15,11 +15,10 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 
 from dspy_reflex.errors import CompileError, DatasetError
+from dspy_reflex.evalset.collect import collect
 from dspy_reflex.evalset.labelled import EvalSet, LabelledFailure
-from dspy_reflex.evalset.leave_out import leave_out
-from dspy_reflex.evalset.load import SINGLE_SPLIT, load_evalset
+from dspy_reflex.evalset.load import SINGLE_SPLIT
 from dspy_reflex.evalset.split import folds, split_rows
-from dspy_reflex.evalset.warnings import warnings_for
 from dspy_reflex.files import write_atomic
 from dspy_reflex.optimize.dspy_lm import SAID_CHARS, NoAnswer, connect_lm, model_name
 from dspy_reflex.optimize.examples import examples_for
@@ -73,6 +72,8 @@ class CompileOptions:
     trials: int = 12
     threads: int = 1
     leave_out: tuple[tuple[str, str], ...] = ()
+    skip_bad: bool = False
+    """Leave out rows that cannot be used instead of stopping."""
 
 
 @dataclass(frozen=True)
@@ -134,17 +135,17 @@ class _Compile:
         self.teacher_lm = connect_lm(options.teacher_lm, "teacher", self.ledger) if options.teacher_lm else None
 
     def run(self, out: Path, run: Path) -> CompileResult:
-        sets = [load_evalset(path, self.options.taxonomy) for path in self.options.datasets]
-        sets = leave_out(sets, self.options.leave_out)
-        warnings = tuple(line for one in sets for line in warnings_for(one))
-        for line in warnings:
-            self.say(f"warning: {line}")
+        options = self.options
+        found = collect(
+            options.datasets, options.taxonomy, self.say, left_out=options.leave_out, skip_bad=options.skip_bad
+        )
+        warnings = found.warnings
         current(out, self.options.program)  # a damaged library is said before anything is paid for
-        train, val = _train_and_val(sets, self.options.seed)
+        train, val = _train_and_val(found.sets, options.seed)
         for rows in (train, val or train):  # what cannot be used is said before a file is made
             examples_for(self.options.program, rows, self.options.seed)
         _write_json(run / "config.json", self._config())
-        artifact, scores = self._made(train, val, name="+".join(one.name for one in sets))
+        artifact, scores = self._made(train, val, name=found.name)
         path = out / artifact.program / f"{artifact.version}.json"
         write_atomic(path, dumps(artifact).encode())
         if scores["value"] >= scores["uncompiled"]["value"]:

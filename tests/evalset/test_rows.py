@@ -19,11 +19,11 @@ def test_a_row_with_a_problem_is_no_row(fields: dict[str, Any]) -> None:
     """Nobody can use it by mistake, and every problem of it is noted once."""
     problems = Problems()
     assert to_labelled(Line("a:1", {**raw(1), **fields}), COLOURS.labels, problems) is None
-    assert len(problems.lines) == 1
+    assert len(problems.found) == 1
 
 
 def test_the_problems_of_failure_and_label_are_found_together() -> None:
     """Although there is no failure to put the label on."""
     problems = Problems()
     to_labelled(Line("a:1", raw(1, task="", component="X", root_cause="grey")), COLOURS.labels, problems)
-    assert [line.split(" ")[1] for line in problems.lines] == ["root_cause", "task", "component"]
+    assert [line.split(" ")[1] for line in map(str, problems.found)] == ["root_cause", "task", "component"]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dspy_reflex.errors import MissingExtraError
+from dspy_reflex.evalset.difficulty import tfidf_pipeline
 
 Classify = Callable[[str], tuple[str, float]]
 """A text to a label and its probability."""
@@ -14,17 +15,14 @@ ANY_WORD = r"\w+|[^\w\s]"
 
 
 def tfidf_logistic_regression(texts: Sequence[str], labels: Sequence[str]) -> Classify:
-    """Fit TF-IDF with logistic regression, both as scikit-learn has them but for sublinear counts and more steps.
+    """Fit the pipeline of `evalset.difficulty`, the one that the eval set's difficulty is judged by.
 
     Raises:
         MissingExtraError: scikit-learn is not installed.
     """
-    sklearn = _sklearn()
+    model = tfidf_pipeline()
     if len(set(labels)) == 1:  # nothing to learn, and scikit-learn refuses
         return lambda _: (labels[0], 1.0)
-    model = sklearn.make_pipeline(
-        sklearn.TfidfVectorizer(sublinear_tf=True), sklearn.LogisticRegression(max_iter=2000, class_weight=None)
-    )
     model.fit(list(texts), list(labels))
 
     def classify(text: str) -> tuple[str, float]:
@@ -41,7 +39,7 @@ def nearest_text(texts: Sequence[str]) -> Callable[[str], int]:
     Raises:
         MissingExtraError: scikit-learn is not installed.
     """
-    vectorizer = _sklearn().TfidfVectorizer(sublinear_tf=True, token_pattern=ANY_WORD)
+    vectorizer = _vectorizer()(sublinear_tf=True, token_pattern=ANY_WORD)
     matrix = vectorizer.fit_transform(list(texts))
     # Rows have length one, so the dot product is the cosine.
     return lambda text: int((matrix @ vectorizer.transform([text]).T).toarray().ravel().argmax())
@@ -53,25 +51,13 @@ def medoid(texts: Sequence[str]) -> int:
     Raises:
         MissingExtraError: scikit-learn is not installed.
     """
-    matrix = _sklearn().TfidfVectorizer(token_pattern=ANY_WORD).fit_transform(list(texts))
+    matrix = _vectorizer()(token_pattern=ANY_WORD).fit_transform(list(texts))
     return int((matrix @ matrix.T).toarray().round(9).sum(axis=0).argmax())
 
 
-class _Sklearn:
-    """The names that are used of scikit-learn."""
-
-    def __init__(self) -> None:
-        from sklearn.feature_extraction.text import TfidfVectorizer  # pyright: ignore[reportMissingTypeStubs]
-        from sklearn.linear_model import LogisticRegression  # pyright: ignore[reportMissingTypeStubs]
-        from sklearn.pipeline import make_pipeline  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
-
-        self.TfidfVectorizer: Any = TfidfVectorizer
-        self.LogisticRegression: Any = LogisticRegression
-        self.make_pipeline: Any = make_pipeline
-
-
-def _sklearn() -> _Sklearn:
+def _vectorizer() -> Any:
     try:
-        return _Sklearn()
+        from sklearn.feature_extraction.text import TfidfVectorizer  # pyright: ignore[reportMissingTypeStubs]
     except ImportError:
         raise MissingExtraError("a baseline that learns", "compile") from None
+    return TfidfVectorizer

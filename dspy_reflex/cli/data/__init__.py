@@ -1,0 +1,1 @@
+"""`dspy-reflex data`: one file per verb."""

@@ -42,7 +42,7 @@ class LabelledFailure(Record):
     failure: Failure
     """What the agent did; fields of the file that have no place here are kept in it and never rendered."""
     root_cause: str | None
-    """Label of the taxonomy; None only in the splits `unknown` and `controls`."""
+    """Label of the taxonomy; None only in the splits `unknown` and `controls`, and where votes say so."""
     also_acceptable: tuple[str, ...] = ()
     """Labels that a careful second reader could defend."""
     component: Component | None = None

@@ -88,8 +88,16 @@ def _read(file: Path, problems: Problems) -> list[Line]:
 
 
 def _labelled(split: str, lines: Sequence[Line], taxonomy: Taxonomy, problems: Problems) -> tuple[LabelledFailure, ...]:
-    needs_cause = split not in UNLABELLED_SPLITS
-    rows = [to_labelled(line, taxonomy.labels, problems, needs_cause=needs_cause) for line in lines]
+    # A row without a cause is one that annotators blamed nothing in, or nobody has labelled yet: votes tell them apart.
+    rows = [
+        to_labelled(
+            line,
+            taxonomy.labels,
+            problems,
+            needs_cause=split not in UNLABELLED_SPLITS and not line.data.get("votes"),
+        )
+        for line in lines
+    ]
     return tuple(row for row in rows if row is not None)
 
 

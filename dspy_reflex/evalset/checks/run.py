@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from dspy_reflex.evalset.checks.evidence import choices, evidence
+from dspy_reflex.evalset.checks.annotation import choices, evidence, undecided
 from dspy_reflex.evalset.checks.finding import Check, Finding
 from dspy_reflex.evalset.checks.labels import absent, named_in_text, unbalanced
 from dspy_reflex.evalset.checks.private import private
@@ -18,7 +18,7 @@ from dspy_reflex.records.taxonomy import Taxonomy
 
 QUICK: tuple[Check, ...] = (absent, named_in_text, divided)
 """Cheap enough to be run before every compile and benchmark."""
-CHECKS: tuple[Check, ...] = (*QUICK, choices, evidence, unbalanced, near_copies, private, shortcuts)
+CHECKS: tuple[Check, ...] = (*QUICK, choices, evidence, undecided, unbalanced, near_copies, private, shortcuts)
 
 
 def validate(path: Path, taxonomy: Taxonomy) -> tuple[EvalSet, list[Finding]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dspy_reflex.evalset.checks.evidence import choices, evidence
+from dspy_reflex.evalset.checks.annotation import choices, evidence
 from dspy_reflex.records.failure import Failure
 from tests.evalset.checks.sets import brief, evalset, told
 

@@ -1,4 +1,4 @@
-"""Labels that contradict their own row: quotes that are not there, a second choice that is the first."""
+"""Labels that contradict their own row: quotes that are not there, two first choices, votes that nobody weighed."""
 
 from __future__ import annotations
 
@@ -28,6 +28,15 @@ def choices(evalset: EvalSet) -> Iterator[Finding]:
     for row in _rows(evalset):
         if row.root_cause in row.also_acceptable:
             yield Finding("choices", "error", row.where, f"{row.root_cause} is also its own alternative; leave it out")
+
+
+def undecided(evalset: EvalSet) -> Iterator[Finding]:
+    """Annotators who differ, and nobody has said who is right."""
+    for row in _rows(evalset):
+        voted = sorted({vote.root_cause or "nothing" for vote in row.votes})
+        if len(voted) > 1 and not row.adjudication:
+            text = f"annotators differ ({', '.join(voted)}); decide it with `dspy-reflex data adjudicate`"
+            yield Finding("undecided", "warning", row.where, text)
 
 
 def _rows(evalset: EvalSet) -> Iterator[LabelledFailure]:

@@ -1,0 +1,179 @@
+"""`dspy-reflex data label`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dspy_reflex.cli.common import FILE, as_json, lm_option, print_json, read_failures, skip_bad_option, taxonomy_option
+from dspy_reflex.cli.data.terminal import (
+    BACK_KEY,
+    NOTHING_KEY,
+    Move,
+    ask,
+    label_keys,
+    need_terminal,
+    say,
+    show,
+    write_rows,
+)  # fmt: skip
+from dspy_reflex.evalset.annotate import Annotation, unlabelled, with_vote, without_vote
+from dspy_reflex.evalset.labelled import LabelledFailure
+
+if TYPE_CHECKING:
+    from dspy_reflex.records.diagnosis import Diagnosis
+    from dspy_reflex.records.taxonomy import Taxonomy
+
+COMPONENT_KEYS = {"s": "SOUL", "g": "AGENTS", "t": "TOOLS"}
+NO_ANSWER = {"": "none"}
+BACK = {BACK_KEY: "back"}
+
+
+@click.command("label")
+@click.argument("file", type=FILE)
+@click.option("--by", required=True, help="Your name; two people label the same file under two names.")
+@click.option("--out", type=FILE, required=True, help="Labelled file; an existing one is gone on with.")
+@click.option("--program", "path", type=FILE, help="Program that orders and suggests. Default: the current one.")
+@lm_option
+@taxonomy_option
+@skip_bad_option
+@as_json
+def command(
+    file: Path, by: str, out: Path, path: Path | None, lm: str, taxonomy: str, skip_bad: bool, as_json: bool
+) -> None:  # fmt: skip
+    """Label the failures in FILE one by one: cause, second choice, component, evidence.
+
+    The failures that the program is least sure of come first; what it would say is shown on [?] only, and what another
+    annotator said is never shown. Every answer is written at once; quit and start again at any time.
+    """
+    need_terminal("data label")
+    from dspy_reflex.evalset.load import load_evalset
+    from dspy_reflex.taxonomies.load import load_taxonomy
+
+    labels = load_taxonomy(taxonomy)
+    failures = read_failures(file, say, skip_bad=skip_bad)
+    old = load_evalset(out, labels).splits.values() if out.exists() else ()
+    rows = {row.id: row for split in old for row in split}
+    for one in map(unlabelled, failures):
+        rows.setdefault(one.id, one)
+    found = _suggestions(list(rows.values()), labels, path, lm)
+    _Session(out, by, labels, rows, found).run()
+    done = sum(by in {vote.annotator for vote in row.votes} for row in rows.values())
+    if as_json:
+        print_json({"out": str(out), "annotator": by, "labelled": done, "left": len(rows) - done})
+    else:
+        click.echo(f"{out}: {done} labelled by {by}, {len(rows) - done} left")
+
+
+def _suggestions(rows: list[LabelledFailure], labels: Taxonomy, path: Path | None, lm: str) -> dict[str, Diagnosis]:
+    """What the program would say; nothing where there is no program for these labels."""
+    from dspy_reflex.errors import ProgramError
+    from dspy_reflex.runtime.program import load_program
+
+    try:
+        program = load_program("root_cause", path=path, lm=lm, labels=labels.labels)
+    except ProgramError:
+        if path:
+            raise
+        return {}
+    return {row.id: program(row.failure) for row in rows}
+
+
+@dataclass
+class _Session:
+    """One annotator at one file."""
+
+    out: Path
+    by: str
+    labels: Taxonomy
+    rows: dict[str, LabelledFailure]
+    suggested: dict[str, Diagnosis]
+
+    def run(self) -> None:
+        """Ask about one failure after the other until all are labelled, skipped, or the annotator quits."""
+        queue = self._queue()
+        place = 0
+        while place < len(queue):
+            name = queue[place]
+            show(self.rows[name], f"{place + 1}/{len(queue)}")
+            said = self._asked(name)
+            if said is Move.QUIT:
+                return
+            if isinstance(said, Annotation):
+                self._keep(name, with_vote(self.rows[name], self.by, said))
+                place += 1
+            elif said is Move.SKIP:
+                place += 1
+            elif place:
+                place -= 1
+                self._keep(queue[place], without_vote(self.rows[queue[place]], self.by))
+
+    def _queue(self) -> list[str]:
+        """What this annotator has not labelled, least certain first."""
+        left = [name for name, row in self.rows.items() if self.by not in {vote.annotator for vote in row.votes}]
+        return sorted(left, key=lambda name: self.suggested[name].confidence if name in self.suggested else 0.0)
+
+    def _keep(self, name: str, row: LabelledFailure) -> None:
+        self.rows[name] = row
+        write_rows(self.out, {key: one for key, one in self.rows.items() if one.votes})
+
+    def _asked(self, name: str) -> Annotation | Move:
+        """One failure, question by question; back at the first question is back to the failure before."""
+        steps: tuple[Callable[[str, Annotation], Annotation | Move], ...] = (
+            self._cause, self._second, self._component, self._evidence,
+        )  # fmt: skip
+        said = [Annotation(None)]
+        while len(said) <= len(steps):
+            answer = steps[len(said) - 1](name, said[-1])
+            if isinstance(answer, Annotation):
+                said.append(answer)
+            elif answer is Move.BACK and len(said) > 1:
+                said.pop()
+            else:
+                return answer
+        return said[-1]
+
+    def _cause(self, name: str, said: Annotation) -> Annotation | Move:
+        keys = label_keys(self.labels)
+        moves: dict[str, Any] = {"s": Move.SKIP, BACK_KEY: Move.BACK, "q": Move.QUIT}
+        help_key = {"?": "suggestion"} if name in self.suggested else {}
+        choices = {
+            **keys,
+            NOTHING_KEY: "nothing to blame",
+            **help_key,
+            **{key: move.value for key, move in moves.items()},
+        }
+        while (key := ask("root cause", choices)) == "?":
+            one = self.suggested[name]
+            say(f"  {one.program}: {one.root_cause} ({one.confidence:.0%}), then {one.second}")
+        return moves[key] if key in moves else replace(said, root_cause=keys.get(key))
+
+    def _second(self, _: str, said: Annotation) -> Annotation | Move:
+        keys = {key: label for key, label in label_keys(self.labels).items() if label != said.root_cause}
+        key = ask("second choice", {**keys, **NO_ANSWER, **BACK})
+        return Move.BACK if key == BACK_KEY else replace(said, second=keys.get(key))
+
+    def _component(self, _: str, said: Annotation) -> Annotation | Move:
+        key = ask("a rule would belong in", {**COMPONENT_KEYS, **NO_ANSWER, **BACK})
+        chosen: Any = COMPONENT_KEYS.get(key)
+        return Move.BACK if key == BACK_KEY else replace(said, component=chosen)
+
+    def _evidence(self, name: str, said: Annotation) -> Annotation | Move:
+        """Quotes, a line each, that must be in the text; an empty line ends them."""
+        from dspy_reflex.untrusted import quoted_in
+
+        shown = "\n".join(self.rows[name].inputs.values())
+        quotes: list[str] = []
+        say(f"evidence, word for word, a line each; Enter ends, {BACK_KEY} goes back:")
+        while quote := click.prompt("", default="", show_default=False, prompt_suffix="> ", err=True).strip():
+            if quote == BACK_KEY:
+                return Move.BACK
+            if quoted_in(quote, shown):
+                quotes.append(quote)
+            else:
+                say("  that is not in the text, or too short; copy it word for word")
+        return replace(said, evidence=tuple(quotes))

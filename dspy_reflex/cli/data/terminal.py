@@ -1,0 +1,87 @@
+"""What labelling and adjudicating share: a failure on the screen, and answers by single keys. All of it on stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dspy_reflex.errors import ConfigError
+from dspy_reflex.evalset.labelled import LabelledFailure
+from dspy_reflex.untrusted import neutralise
+
+if TYPE_CHECKING:
+    from dspy_reflex.records.taxonomy import Taxonomy
+
+NOTHING_KEY = "0"
+BACK_KEY = "b"
+QUIT_KEYS = ("q", "\x03", "\x04")
+
+
+class Move(Enum):
+    """An answer that is no answer to the question."""
+
+    BACK = "back"
+    SKIP = "skip"
+    QUIT = "quit"
+
+
+def need_terminal(command: str) -> None:
+    """Stop where nobody can press a key.
+
+    Raises:
+        ConfigError: Standard input is not a terminal.
+    """
+    if not sys.stdin.isatty():
+        raise ConfigError(f"{command} asks by keys and needs a terminal; run it in one")
+
+
+def say(text: str = "") -> None:
+    """One line for the person at the keyboard; stdout is for the result."""
+    click.echo(text, err=True)
+
+
+def show(row: LabelledFailure, heading: str) -> None:
+    """A failure as a program would see it, and nothing of what anybody said about it."""
+    say(f"\n{heading}  {neutralise(row.id)}")
+    for name, text in row.inputs.items():
+        say(f"{name}\n" + "\n".join(f"  {line}" for line in text.splitlines()))
+
+
+def label_keys(taxonomy: Taxonomy) -> dict[str, str]:
+    """Key to label: digits, then letters that mean nothing else."""
+    keys = list("123456789acdefghijklmoprtuvwxyz")[: len(taxonomy.labels)]
+    if len(keys) < len(taxonomy.labels):
+        raise ConfigError(f"{taxonomy.name} has {len(taxonomy.labels)} labels; keys go up to {len(keys)}")
+    return dict(zip(keys, taxonomy.labels, strict=True))
+
+
+def ask(question: str, choices: Mapping[str, str]) -> str:
+    """Ask until one of the keys is pressed; the key is returned. Enter is the key "".
+
+    Args:
+        question: What is asked.
+        choices: Key to what it means, in the order shown.
+    """
+    shown = "  ".join(f"[{key or 'Enter'}] {meaning}" for key, meaning in choices.items())
+    say(f"{question}: {shown}")
+    while True:
+        key = click.getchar()
+        key = "" if key in "\r\n" else key
+        if key in QUIT_KEYS and "q" in choices:
+            return "q"
+        if key in choices:
+            say(f"  {choices[key]}")
+            return key
+
+
+def write_rows(path: Path, rows: Mapping[str, LabelledFailure]) -> None:
+    """Replace the labelled file as a whole, so that a key pressed is never lost and never half written."""
+    from dspy_reflex.evalset.writing import to_lines, to_object
+    from dspy_reflex.files import write_atomic
+
+    write_atomic(path, to_lines(map(to_object, rows.values())))

@@ -12,6 +12,8 @@ from dspy_reflex.evalset.labelled import EvalSet
 
 NONE = "(none)"
 """The root cause of rows that have none."""
+TOTAL = "(all)"
+"""Row and column of totals: no label, split or domain is called that."""
 COUNTED = ("split", "domain", "kind", "source", "component", "severity")
 """Fields that are counted against the root cause, where the rows have them."""
 
@@ -41,7 +43,7 @@ def to_frame(evalset: EvalSet) -> Any:
 def counts(frame: Any, by: str) -> Any:
     """Rows per value of a field and root cause, with totals."""
     pandas = _pandas()
-    return pandas.crosstab(frame[by].fillna(NONE), frame["root_cause"], margins=True, margins_name="all")
+    return pandas.crosstab(frame[by].fillna(NONE), frame["root_cause"], margins=True, margins_name=TOTAL)
 
 
 def tables(frame: Any) -> dict[str, Any]:
@@ -64,7 +66,7 @@ def plot(frame: Any, folder: Path) -> Sequence[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     bars: Any = Figure(figsize=(8, 4), layout="constrained")
     boxes: Any = Figure(figsize=(8, 4), layout="constrained")
-    table = counts(frame, "split").drop(index="all", columns="all")
+    table = counts(frame, "split").drop(index=TOTAL, columns=TOTAL)
     table.plot.bar(stacked=True, ax=bars.subplots(), rot=0, xlabel="", ylabel="failures")
     causes = sorted(frame["root_cause"].unique())
     axes: Any = boxes.subplots()

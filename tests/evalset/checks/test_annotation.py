@@ -19,7 +19,9 @@ def test_a_quote_from_deep_inside_the_context_counts_with_its_own_quotation_mark
     """A prompt shows nested values as JSON, in which marks are escaped; people quote what was said."""
     context = {"steps": [{"say": 'the "red" one\nof two'}]}
     row = told(1, "red", "", evidence=('the "red" one\nof',))
-    deep = row.model_copy(update={"failure": Failure(task="t", actual_outcome="a", context=context)})
+    deep = row.model_copy(
+        update={"failure": Failure.model_validate({"task": "t", "actual_outcome": "a", "context": context})}
+    )
     assert not list(evidence(evalset(deep)))
 
 

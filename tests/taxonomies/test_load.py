@@ -34,7 +34,7 @@ example = "Nothing came."
 
 
 def test_the_presets() -> None:
-    assert presets() == ("agentrx", "six", "trail", "whowhen")
+    assert presets() == ("agenterrorbench", "agentrx", "mast", "six", "trail", "whowhen")
 
 
 @pytest.mark.parametrize("name", presets())
@@ -128,7 +128,7 @@ def test_a_name_that_leads_nowhere_is_refused(name: str) -> None:
 
 
 def test_a_misspelt_preset_gets_the_list() -> None:
-    with pytest.raises(TaxonomyError, match="agentrx, six, trail, whowhen"):
+    with pytest.raises(TaxonomyError, match="agenterrorbench, agentrx, mast, six, trail, whowhen"):
         load_taxonomy("sixx")
 
 

@@ -18,20 +18,40 @@ RULES = {
 }
 
 
-def failures_table(causes: dict[str, Any], rules: dict[str, Any]) -> str:
-    """Scores on our own test split, programs first."""
-    compiled, few_shot, *others = causes["rows"]
-    proposed, *others_rules = rules["rows"]
+def failures_table(
+    test: dict[str, Any], hard: dict[str, Any], rules: dict[str, Any], hard_rules: dict[str, Any]
+) -> str:
+    """Scores on our own test splits, programs first; the lead is on test."""
+    others = [(CAUSES[row["name"]], row) for row in _in_order(test["rows"][2:], CAUSES)]
+    other_rules = [(RULES[row["name"]], row) for row in _in_order(rules["rows"][1:], RULES)]
+    lines = [("**root cause** (macro-F1), compiled with MIPROv2", test["rows"][0])]
+    lines += [("labelled few-shot, as many demos", test["rows"][1]), *others]
+    rule_lines = [("**rule** (rule score), compiled with MIPROv2", rules["rows"][0]), *other_rules]
     return _table(
-        ("", "score", "compiled is better by"),
+        ("", f"test, n={test['n']}", "compiled is better by", f"test_hard, n={hard['n']}"),
         [
-            ("**root cause** (macro-F1), compiled with MIPROv2", _score(compiled, "macro_f1"), ""),
-            ("labelled few-shot, as many demos", _score(few_shot, "macro_f1"), _lead(few_shot)),
-            *((CAUSES[row["name"]], _score(row, "macro_f1"), _lead(row)) for row in _in_order(others, CAUSES)),
-            ("**rule** (rule score), compiled with MIPROv2", _score(proposed, "score"), ""),
-            *((RULES[row["name"]], _score(row, "score"), _lead(row)) for row in _in_order(others_rules, RULES)),
+            *(_scored(*line, hard, "macro_f1") for line in lines),
+            *(_scored(*line, hard_rules, "score") for line in rule_lines),
         ],
     )
+
+
+def review_table(splits: dict[str, dict[str, Any]]) -> str:
+    """Share of failures that a person is asked about, by split."""
+    names = {"compiled": 0, "uncompiled": -1}
+    head = ("asks for a person", *(f"{split}, n={found['n']}" for split, found in splits.items()))
+    return _table(
+        head,
+        [
+            (f"the program, {name}", *(f"{found['rows'][place]['needs_review']:.2f}" for found in splits.values()))
+            for name, place in names.items()
+        ],
+    )
+
+
+def _scored(title: str, row: dict[str, Any], hard: dict[str, Any], field: str) -> tuple[str, str, str, str]:
+    there = next(other for other in hard["rows"] if other["name"] == row["name"])
+    return title, _score(row, field), _lead(row) if row["vs_first"] else "", _score(there, field)
 
 
 def real_table(by_group: dict[str, Any], by_source: dict[str, Any]) -> str:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import io
 import json
 import re
 import shlex
 import shutil
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click import Context
 
+from dspy_reflex.cli.data.group import COMMANDS
 from dspy_reflex.cli.main import main
 from dspy_reflex.optimize.optimizers import OPTIMIZERS
 from dspy_reflex.runtime.library import find
 from dspy_reflex.runtime.lm.connect import PROVIDERS
 from dspy_reflex.runtime.lm.offline import MODEL
 from dspy_reflex.taxonomies.load import load_taxonomy
-from tests.doc_tables import failures_table, real_table
+from tests.doc_tables import failures_table, real_table, review_table
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md"]
@@ -87,6 +89,12 @@ def test_diffs_are_what_propose_prints(
     assert block in capsys.readouterr().out
 
 
+def _help(verb: str) -> str:
+    """What a command of `data` says about itself."""
+    module = import_module(f"dspy_reflex.cli.data.{COMMANDS[verb][0]}")
+    return str(module.command.get_help(Context(module.command)))
+
+
 @pytest.mark.parametrize("block", blocks("console"))
 def test_console_blocks_name_what_there_is(block: str) -> None:
     """They need a network, a key or minutes; targets, extras, commands and options in them exist."""
@@ -104,6 +112,8 @@ def test_console_blocks_name_what_there_is(block: str) -> None:
                 assert {options[i + 1].split("/")[0] for i, o in enumerate(options) if o.endswith("-lm")} <= {
                     *PROVIDERS
                 }
+            case ["dspy-reflex", "data", verb, *options]:
+                assert f"--{next((o[2:] for o in options if o.startswith('--')), 'out')}" in _help(verb)
             case _:
                 assert words[:1] in (["git"], ["cd"]), words
 
@@ -134,7 +144,10 @@ def test_the_readme_names_every_cause_and_the_docs_every_optimizer_and_provider(
 def test_the_readmes_tables_are_the_committed_results() -> None:
     """Number by number."""
     readme = (ROOT / "README.md").read_text()
-    assert failures_table(result("failures-root_cause"), result("failures-rule")) in readme
+    splits = {name: result(f"failures-root_cause-{name}") for name in ("test", "test_hard", "unknown", "controls")}
+    rules = {name: result(f"failures-rule-{name}") for name in ("test", "test_hard")}
+    assert failures_table(splits["test"], splits["test_hard"], rules["test"], rules["test_hard"]) in readme
+    assert review_table(splits) in readme
     assert real_table(result("real-failures-by-group"), result("real-failures-by-source")) in readme
 
 
@@ -150,7 +163,7 @@ def test_the_committed_results_are_what_the_bundled_programs_score(
     with pytest.raises(SystemExit):
         main()
     fresh = {row["name"]: row for row in json.loads(capsys.readouterr().out)["rows"]}
-    committed = {row["name"]: row for row in result(f"failures-{program}")["rows"]}
+    committed = {row["name"]: row for row in result(f"failures-{program}-test")["rows"]}
     score = "macro_f1" if program == "root_cause" else "score"
     assert {name: row[score] for name, row in fresh.items()} == pytest.approx(
         {name: committed[name][score] for name in fresh}
@@ -158,27 +171,26 @@ def test_the_committed_results_are_what_the_bundled_programs_score(
     assert next(iter(fresh)) == next(iter(committed))
 
 
-def test_the_data_card_counts_its_rows() -> None:
-    """Rows, families, rows a cause and hard rows."""
-    card = (ROOT / "datasets" / "failures" / "README.md").read_text()
-    hard = 0
-    for split in ("train", "val", "test"):
-        lines = (ROOT / "datasets" / "failures" / f"{split}.jsonl").read_text().splitlines()
-        rows = [json.loads(line) for line in lines]
-        families, causes = len({row["family"] for row in rows}), len({row["root_cause"] for row in rows})
-        assert f"| {split} | {len(rows)} | {families} | {len(rows) // causes} |" in card
-        hard += sum(row["hard"] for row in rows)
-    assert f"{hard} of the 300 are marked `hard`" in card
+def test_the_readme_says_what_readers_said() -> None:
+    """Who preferred which rule, and what a reader of the text alone gets on test_hard."""
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    preferred, reader = result("rule-preference"), result("reader-test_hard")
+    low, high = preferred["interval"]
+    assert f"in {preferred['preferred']['program']} of {preferred['n']} pairs" in readme
+    assert f"{preferred['share']:.2f} [{low:.2f}, {high:.2f}]" in readme
+    low, high = reader["interval"]
+    assert f"{reader['accuracy']:.2f} [{low:.2f}, {high:.2f}]" in readme
 
 
-def test_the_second_reading_agrees_as_often_as_the_card_says() -> None:
-    """On every row."""
-    folder = ROOT / "datasets" / "failures"
-    lines = [
-        line for split in ("train", "val", "test") for line in (folder / f"{split}.jsonl").read_text().splitlines()
-    ]
-    first = {row["id"]: row["root_cause"] for row in map(json.loads, lines)}
-    with (folder / "second_reading.csv").open(newline="") as file:
-        second = {row["id"]: row["root_cause"] for row in csv.DictReader(file)}
-    agree = sum(second[name] == cause for name, cause in first.items())
-    assert f"gave the same cause for {agree} of {len(first)} rows" in (folder / "README.md").read_text()
+def test_the_card_is_what_publishing_the_set_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures in the card are computed, not typed: publishing it again changes no byte."""
+    copy = tmp_path / "failures"
+    shutil.copytree(ROOT / "datasets" / "failures", copy)
+    command = ["dspy-reflex", "data", "publish", str(copy), "--about", str(copy / "about.toml"), "--out", str(copy)]
+    monkeypatch.setattr("sys.argv", command)
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 0
+    for file in (ROOT / "datasets" / "failures").iterdir():
+        if file.is_file():
+            assert (copy / file.name).read_bytes() == file.read_bytes(), file.name

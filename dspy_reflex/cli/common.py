@@ -30,7 +30,10 @@ lm_option = click.option(
     help="Model: offline, anthropic/…, openai/…, ollama_chat/…, hosted_vllm/….",
 )  # fmt: skip
 taxonomy_option = click.option(
-    "--taxonomy", default="six", show_default=True, help="Label set: six, agentrx, agenterrorbench, mast, trail, whowhen, or a TOML file."
+    "--taxonomy",
+    default="six",
+    show_default=True,
+    help="Label set: six, agentrx, agenterrorbench, mast, trail, whowhen, or a TOML file.",
 )
 skip_bad_option = click.option(
     "--skip-bad", is_flag=True, help="Leave out lines that cannot be used, and say which, instead of stopping."

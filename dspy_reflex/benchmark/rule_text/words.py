@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 TRIGGER = re.compile(
     r"\b(?:before|when(?:ever)?|if|after|unless|while|once|upon|where(?:ver)?|as soon as|in case|"
@@ -86,9 +87,16 @@ def sentences(rule: str) -> int:
 
 def mentions(rule: str, phrase: str) -> bool:
     """Whether a rule says a phrase: its words in order, in any inflection, at most two other words between them."""
-    words = WORD.findall(phrase.lower())
+    pattern = _phrase(phrase.lower())
+    return pattern is not None and pattern.search(rule.lower()) is not None
+
+
+@lru_cache(maxsize=8_192)
+def _phrase(phrase: str) -> re.Pattern[str] | None:
+    """Compiled once: a benchmark asks for the same few thousand phrases again and again."""
+    words = WORD.findall(phrase)
     pattern = r"\W+(?:\w+\W+){0,2}?".join(_inflected(word) for word in words)
-    return bool(words) and re.search(rf"(?<!\w){pattern}", rule.lower()) is not None
+    return re.compile(rf"(?<!\w){pattern}") if words else None
 
 
 def similarity(first: str, second: str) -> float:

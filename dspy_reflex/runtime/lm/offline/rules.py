@@ -8,8 +8,8 @@ NAACL 2004) with word overlap as the gain.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence, Set
 
 from dspy_reflex.runtime.lm.offline.features import Features, features_of, words_of
 from dspy_reflex.runtime.lm.offline.learner import rarity_of, unit_vector
@@ -19,7 +19,7 @@ from dspy_reflex.runtime.lm.offline.rulebook import Entry, read_book
 REMEDY = "Usual remedy: "
 KEY_CHARS = 80
 """An input no longer than this may be the name of a cause."""
-NEARNESS = 8.0
+NEARNESS = 14.0
 """How much more a rule counts whose example is near."""
 MENTIONS = 1.2
 """How much more a rule counts that speaks of what the case shows."""
@@ -46,27 +46,31 @@ class RuleWriter:
                 examples.append(features_of(demo.inputs))
         self._rarity = rarity_of(examples) if examples else {}
         self._vectors = [unit_vector(example, self._rarity) for example in examples]
-        self._rare = _rareness([entry.rule for entry in self._entries])
+        rare = _rareness([entry.rule for entry in self._entries])
+        self._says = [{word: rare[word] for word in words_of(entry.rule)} for entry in self._entries]
+        self._written = [_with_remedy(entry.rule, self._remedy(entry.key)) for entry in self._entries]
+        self._words = [list(dict.fromkeys(words_of(rule))) for rule in self._written]  # in order: sums must not vary
 
     def write(self, case: Fields) -> tuple[str, str, str]:
         """Rule, place and rationale for one case."""
-        remedy = self._remedy(self._key(case))
         near = self._near(case)
         if not near:
             return (
-                _from_remedy(remedy),
+                _from_remedy(self._remedy(self._key(case))),
                 self._places[0] if self._places else "",
                 "The usual remedy; no example was near.",
             )
         there = [set(words_of(line)) for line in case.get("existing_rules", "").splitlines()]
-        fresh = [entry for entry, _ in near if not _among(entry.rule, there)] or [near[0][0]]
-        best = max(fresh, key=lambda entry: (_agreement(entry.rule, near, self._rare), entry.rule))
+        fresh = [place for place, _ in near if not _among(self._says[place].keys(), there)] or [near[0][0]]
+        said = _said(near, self._says)
+        best = max(fresh, key=lambda place: (sum(said[word] for word in self._words[place]), self._written[place]))
         votes: dict[str, float] = {}
-        for entry, weight in near:
-            votes[entry.place] = votes.get(entry.place, 0.0) + weight
-        place = max(votes, key=lambda name: (votes[name], name))
+        for place, weight in near:
+            name = self._entries[place].place
+            votes[name] = votes.get(name, 0.0) + weight
+        file = max(votes, key=lambda name: (votes[name], name))
         why = f"{len(near)} labelled failures with this cause were answered by rules of this kind."
-        return _with_remedy(best.rule, remedy), place, why
+        return self._written[best], file, why
 
     def _key(self, inputs: Fields) -> str:
         """What a rule has to be for: the input that the instruction has a definition of."""
@@ -84,15 +88,16 @@ class RuleWriter:
         following = self._lines[place + 1 : place + 2] if place is not None else []
         return next((line.removeprefix(REMEDY) for line in following if line.startswith(REMEDY)), "")
 
-    def _near(self, case: Fields) -> list[tuple[Entry, float]]:
+    def _near(self, case: Fields) -> list[tuple[int, float]]:
+        """Places of the rules that are for the case's key, with their weights, nearest first."""
         key, features = self._key(case), features_of(case)
         vector = unit_vector(features, self._rarity)
-        near: list[tuple[Entry, float]] = []
-        for entry, other in zip(self._entries, self._vectors, strict=True):
-            if entry.key == key:
-                mentioned = _mentioned(entry.rule, features, self._rare)
-                near.append((entry, math.exp(NEARNESS * _cosine(vector, other) + MENTIONS * mentioned)))
-        return sorted(near, key=lambda pair: (-pair[1], pair[0].rule))
+        near = [
+            (place, math.exp(NEARNESS * _cosine(vector, other) + MENTIONS * _mentioned(says, features)))
+            for place, (entry, other, says) in enumerate(zip(self._entries, self._vectors, self._says, strict=True))
+            if entry.key == key
+        ]
+        return sorted(near, key=lambda pair: (-pair[1], self._entries[pair[0]].rule))
 
 
 def _from_remedy(remedy: str) -> str:
@@ -115,22 +120,23 @@ def _with_remedy(rule: str, remedy: str) -> str:
     return f"{whole}."
 
 
-def _agreement(rule: str, near: Sequence[tuple[Entry, float]], rare: Mapping[str, float]) -> float:
-    """How much of what the near rules say this one says, too: rare words count more, near rules count more."""
-    words = set(words_of(rule))
-    return sum(weight * _share(words, set(words_of(entry.rule)), rare) for entry, weight in near)
+def _said(near: Sequence[tuple[int, float]], says: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """How much of what the near rules say each word is: the gain of a rule is the sum over the words it is written with.
+
+    Of each rule a word is its share of the rule's rare words; rare words count more, near rules count more.
+    """
+    said: dict[str, float] = defaultdict(float)
+    for place, weight in near:
+        whole = sum(says[place].values())
+        for word, rare in says[place].items() if whole else ():
+            said[word] += weight * rare / whole
+    return said
 
 
-def _mentioned(rule: str, features: Features, rare: Mapping[str, float]) -> float:
+def _mentioned(says: Mapping[str, float], features: Features) -> float:
     """How much of a rule's wording the case uses itself, over the length of the rule."""
-    words = set(words_of(rule))
-    length = math.sqrt(sum(rare.get(word, 0.0) ** 2 for word in words))
-    return sum(rare.get(word, 0.0) for word in words if word in features) / length if length else 0.0
-
-
-def _share(words: set[str], other: set[str], rare: Mapping[str, float]) -> float:
-    whole = sum(rare.get(word, 0.0) for word in other)
-    return sum(rare.get(word, 0.0) for word in other & words) / whole if whole else 0.0
+    length = math.sqrt(sum(rare**2 for rare in says.values()))
+    return sum(rare for word, rare in says.items() if word in features) / length if length else 0.0
 
 
 def _rareness(rules: Sequence[str]) -> dict[str, float]:
@@ -138,12 +144,11 @@ def _rareness(rules: Sequence[str]) -> dict[str, float]:
     return {word: math.log(len(rules) / count) for word, count in used.items()}
 
 
-def _among(rule: str, rules: Sequence[set[str]]) -> bool:
-    words = set(words_of(rule))
+def _among(words: Set[str], rules: Sequence[set[str]]) -> bool:
     return any(_overlap(words, other) >= SAME_RULE for other in rules)
 
 
-def _overlap(a: set[str], b: set[str]) -> float:
+def _overlap(a: Set[str], b: set[str]) -> float:
     return 2 * len(a & b) / (len(a) + len(b)) if a and b else 0.0
 
 

@@ -80,6 +80,7 @@ def test_every_field_has_its_type(tmp_path: Path) -> None:
     [
         (("a", "b"), "string"),
         (("a", None), "string"),
+        (("2026-01-01", "2026-01-02T10:00:00Z"), "json"),
         ((True, False), "bool"),
         ((1, 2), "int64"),
         ((1.5, 2.0), "float64"),
@@ -116,7 +117,7 @@ def test_a_set_that_is_not_divided_is_called_train(tmp_path: Path) -> None:
 def test_a_split_that_cannot_be_loaded_is_refused(names: tuple[str, ...]) -> None:
     """With the file's name."""
     with pytest.raises(DatasetError, match=rf"^{names[0]}\.jsonl: .*rename"):
-        card(**{name: (row(number),) for number, name in enumerate(names)})
+        card(ABOUT, **{name: (row(number),) for number, name in enumerate(names)})
 
 
 def test_the_table_counts_rows_families_and_causes() -> None:

@@ -31,6 +31,7 @@ HARMLESS = [
     "order 4111111111111112, run 20261121094500",
     "GB00 BANK 0000 0000 0000 00",
     "sk-ant-... (cut)",
+    "npm WARN deprecated glob@7.2.3 and httpkit@v2.0.0",
 ]
 
 

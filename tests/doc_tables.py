@@ -36,17 +36,10 @@ def failures_table(
     )
 
 
-def review_table(splits: dict[str, dict[str, Any]]) -> str:
-    """Share of failures that a person is asked about, by split."""
-    names = {"compiled": 0, "uncompiled": -1}
-    head = ("asks for a person", *(f"{split}, n={found['n']}" for split, found in splits.items()))
-    return _table(
-        head,
-        [
-            (f"the program, {name}", *(f"{found['rows'][place]['needs_review']:.2f}" for found in splits.values()))
-            for name, place in names.items()
-        ],
-    )
+def review_sentence(splits: dict[str, dict[str, Any]]) -> str:
+    """Share of failures that the compiled program asks a person about, by split."""
+    shares = [f"{found['rows'][0]['needs_review']:.0%} of `{name}` (n={found['n']})" for name, found in splits.items()]
+    return f"It asks for a person on {', '.join(shares[:-1])} and {shares[-1]}"
 
 
 def _scored(title: str, row: dict[str, Any], hard: dict[str, Any], field: str) -> tuple[str, str, str, str]:

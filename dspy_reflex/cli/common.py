@@ -86,7 +86,7 @@ def read_failures(file: Path, say: Callable[[str], None], *, skip_bad: bool) -> 
 
     skipped = Problems()
     failures = load_failures(file, sys.stdin.buffer, skipped if skip_bad else None)
-    for line in skipped.found:
+    for line in skipped.in_order:
         say(f"warning: skipped {line}")
     if skipped.found:
         say(f"warning: {skipped.places} lines were skipped")

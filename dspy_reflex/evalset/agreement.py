@@ -123,7 +123,7 @@ def _interval(pairs: Sequence[Pair], units: Sequence[str], seed: int = 0) -> tup
     members: dict[str, list[Pair]] = defaultdict(list)
     for unit, pair in zip(units, pairs, strict=True):
         members[unit].append(pair)
-    pools, draw = list(members.values()), random.Random(seed)
+    pools, draw = [members[unit] for unit in sorted(members)], random.Random(seed)
     found = sorted(
         _kappa([pair for pool in draw.choices(pools, k=len(pools)) for pair in pool]) for _ in range(RESAMPLES)
     )

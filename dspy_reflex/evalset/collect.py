@@ -57,7 +57,7 @@ def collect(
     if skipped.found and not any(rows for one in sets for rows in one.splits.values()):
         raise DatasetError(f"no row can be used, {len(skipped.found)} problems; first: {skipped.found[0]}")
     chosen = leave_out(sets, left_out)
-    warnings = [f"skipped {line}" for line in skipped.found]
+    warnings = [f"skipped {line}" for line in skipped.in_order]
     warnings += [f"{skipped.places} lines were skipped"] if skipped.found else []
     warnings += [f"{found.where}: {found.text}" for one in chosen for found in findings(one, QUICK)]
     for line in warnings:

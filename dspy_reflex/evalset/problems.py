@@ -35,6 +35,11 @@ class Problems:
         self.found.append(Problem(where, text))
 
     @property
+    def in_order(self) -> list[Problem]:
+        """All of them, so that a reader goes through a file once, from the top."""
+        return sorted(self.found, key=_place)
+
+    @property
     def places(self) -> int:
         """How many lines have a problem; one line may have several."""
         return len({one.where for one in self.found})
@@ -49,13 +54,13 @@ class Problems:
             return
         if len(self.found) == 1:
             raise DatasetError(str(self.found[0]))
-        shown = [f"  {one}" for one in sorted(self.found, key=_place)[:MAX_SHOWN]]
+        shown = [f"  {one}" for one in self.in_order[:MAX_SHOWN]]
         if more := len(self.found) - len(shown):
             shown.append(f"  ... and {more} more")
         raise DatasetError("\n".join([f"{len(self.found)} problems, nothing was read:", *shown]))
 
 
 def _place(problem: Problem) -> tuple[str, int]:
-    """File and line number of a problem, so that a reader goes through a file once, from the top."""
+    """File and line number of a problem."""
     file, _, line = problem.where.rpartition(":")
     return (file, int(line)) if line.isdecimal() else (problem.where, 0)

@@ -36,7 +36,7 @@ def command(
 ) -> None:  # fmt: skip
     """Divide all rows of PATHS anew, and never a family or group.
 
-    Every split gets the same mix of causes and sources. Rows without a root cause stay in unknown or controls.
+    Every split gets the same mix of causes and sources. Rows without a root cause stay in controls, else go to unknown.
     """
     need_compile("data split")
     from dspy_reflex.evalset.collect import collect
@@ -51,10 +51,12 @@ def command(
         )
     found = collect(paths, load_taxonomy(taxonomy), teller(), skip_bad=skip_bad)
     splits = divide([row for one in found.sets for row in one.rows], Shares(val, test, hard), seed)
-    for name in UNLABELLED_SPLITS:
-        rows = tuple(row for one in found.sets for row in one.splits.get(name, ()))
-        if rows:
-            splits[name] = rows
+    for one in found.sets:
+        for name, rows in one.splits.items():
+            blameless = tuple(row for row in rows if row.root_cause is None)
+            if blameless:
+                kept = name if name in UNLABELLED_SPLITS else UNLABELLED_SPLITS[0]
+                splits[kept] = splits.get(kept, ()) + blameless
     write_splits(out, splits)
     counts = {name: len(rows) for name, rows in splits.items()}
     if as_json:

@@ -30,7 +30,7 @@ def validate(path: Path, taxonomy: Taxonomy) -> tuple[EvalSet, list[Finding]]:
     """
     unreadable = Problems()
     evalset = load_evalset(path, taxonomy, unreadable)
-    schema = [Finding("schema", "error", one.where, one.text) for one in unreadable.found]
+    schema = [Finding("schema", "error", one.where, one.text) for one in unreadable.in_order]
     return evalset, [*schema, *changed(path), *findings(evalset, CHECKS)]
 
 

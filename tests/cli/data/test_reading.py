@@ -50,8 +50,11 @@ def test_split_keeps_rows_that_blame_nothing_apart(labelled: Path, tmp_path: Pat
     folder = tmp_path / "in"
     write(folder / "train.jsonl", *[raw(n, root_cause=CAUSES[n % 6], family=f"f{n}") for n in range(100, 130)])
     write(folder / "controls.jsonl", {"id": "c", "task": "t", "actual_outcome": "fine"})
+    undecided = {"id": "u", "task": "t", "actual_outcome": "cut", "votes": [{"annotator": "ann", "root_cause": None}]}
+    write(folder / "val.jsonl", undecided)
     out = tmp_path / "set"
     assert reflex("data", "split", labelled, folder, "--out", out, "--json").json["rows"]["controls"] == 1
+    assert [row.id for row in load_evalset(out, load_taxonomy()).split("unknown")] == ["u"]
     assert len(load_evalset(out, load_taxonomy()).rows) == 90
 
 

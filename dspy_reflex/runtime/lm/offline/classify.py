@@ -16,11 +16,14 @@ from dspy_reflex.runtime.lm.offline.features import Features, features_of, obser
 from dspy_reflex.runtime.lm.offline.learner import Vector, gram, rarity_of, solve, unit_vector
 from dspy_reflex.runtime.lm.offline.prompt import Fields, Task
 
-DEFINITION_WEIGHT = 3.0
+DEFINITION_WEIGHT = 1.0
 """How much likeness to a definition counts against cues and demos."""
 UNSEEN = -0.5
 """Score of a label that a cue sheet does not list: nobody who wrote the sheet had seen it."""
 DEMO_RIDGE = 8.0
+"""How much the demos hold back, where they are all there is."""
+DEMO_RIDGE_WITH_CUES = 80.0
+"""The same beside a cue sheet: that was mined from many examples, of which the demos are a few."""
 SHARPNESS = 3.0
 """Turns score differences into odds."""
 EXAMPLE = "Example: "
@@ -86,7 +89,8 @@ class Classifier:
             for answer, prior in zip(answers, priors, strict=True)
         ]
         counts = Counter(answers)
-        ridge = [DEMO_RIDGE * len(counts) * counts[answer] / len(answers) for answer in answers]
+        strength = DEMO_RIDGE_WITH_CUES if self._sheets else DEMO_RIDGE
+        ridge = [strength * len(counts) * counts[answer] / len(answers) for answer in answers]
         self._dual = solve(gram(vectors), ridge, wrong)
 
     def _correction(self, features: Features) -> dict[str, float]:

@@ -20,7 +20,7 @@ from dspy_reflex.runtime.lm.offline.learner import Linear, fit, rarity_of, unit_
 
 HEADING = "Cues from labelled examples (+ speaks for the answer, - against it):"
 LINE = re.compile(r"^- (.+?) \[([+-]?\d+\.\d+)\]:\s*(.*)$")
-CANDIDATES_PER_LABEL = 300
+CANDIDATES_PER_LABEL = 600
 """Features with the largest weights that the second fit may use."""
 SMALLEST_WEIGHTS = (0.1, 0.05)
 """The smallest weight listed, of a shorter and a longer sheet."""

@@ -16,14 +16,15 @@ from dspy_reflex.runtime.lm.offline.features import Features, features_of, obser
 from dspy_reflex.runtime.lm.offline.learner import Vector, gram, rarity_of, solve, unit_vector
 from dspy_reflex.runtime.lm.offline.prompt import Fields, Task
 
-DEFINITION_WEIGHT = 1.0
-"""How much likeness to a definition counts against cues and demos."""
+DEFINITION_WEIGHT = 3.0
+"""How much likeness to a definition counts against demos."""
 UNSEEN = -0.5
 """Score of a label that a cue sheet does not list: nobody who wrote the sheet had seen it."""
 DEMO_RIDGE = 8.0
 """How much the demos hold back, where they are all there is."""
+DEFINITION_WEIGHT_WITH_CUES = 1.0
 DEMO_RIDGE_WITH_CUES = 80.0
-"""The same beside a cue sheet: that was mined from many examples, of which the demos are a few."""
+"""The same two beside a cue sheet: that was mined from many examples, of which the demos are a few."""
 SHARPNESS = 3.0
 """Turns score differences into odds."""
 EXAMPLE = "Example: "
@@ -65,8 +66,9 @@ class Classifier:
 
     def _prior(self, features: Features) -> dict[str, float]:
         scores = dict.fromkeys(self.labels, 0.0)
+        weight = DEFINITION_WEIGHT_WITH_CUES if self._sheets else DEFINITION_WEIGHT
         for label, likeness in _centred(_likeness(self._definitions, features)).items():
-            scores[label] += DEFINITION_WEIGHT * likeness
+            scores[label] += weight * likeness
         for sheet, words in zip(self._sheets, self._vocabularies, strict=True):
             found = sheet.scores(unit_vector(features, words))
             for label in self.labels:

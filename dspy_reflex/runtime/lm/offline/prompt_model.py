@@ -16,7 +16,7 @@ from dspy_reflex.runtime.lm.offline.features import Features, features_of
 from dspy_reflex.runtime.lm.offline.prompt import Fields
 from dspy_reflex.runtime.lm.offline.rulebook import Entry, collect, read_book, without_books, write_book
 
-MAX_EXAMPLES = 400
+MAX_EXAMPLES = 1_000
 """The most examples mined at once; the cost grows with their square."""
 REPEATED = 2.0
 """An output whose values occur this often on average is a closed choice, not a text."""

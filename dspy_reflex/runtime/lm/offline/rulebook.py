@@ -3,7 +3,7 @@
 A book is a heading and one line per rule::
 
     Rules from labelled examples (for what; seen with):
-    - (tool_failure; TOOLS; seen with: 503, retry, <an error came back>) When a call returns 503, wait ...
+    - (tool_failure; TOOLS; seen with: 503, retry, gateway) When a call returns 503, wait ...
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dspy_reflex.runtime.lm.offline.learner import rarity_of, unit_vector
 
 HEADING = "Rules from labelled examples (for what; where; seen with):"
 LINE = re.compile(r"^- \((.+?); (.*?); seen with: (.*?)\) (.+)$")
-WORDS_PER_RULE = 200
+WORDS_PER_RULE = 100
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Entry:
     place: str
     """The closed-list output that came with it, such as its component."""
     words: tuple[str, ...]
-    """The features that marked the example out most."""
+    """The words that marked the example out most."""
     rule: str
 
 
@@ -38,7 +38,7 @@ def collect(examples: Sequence[tuple[str, str, str, Features]]) -> list[Entry]:
     rarity = rarity_of([features for *_, features in examples])
     entries: list[Entry] = []
     for key, place, rule, features in examples:
-        vector = {n: v for n, v in unit_vector(features, rarity).items() if ":" not in n and not n.isdigit()}
+        vector = {n: v for n, v in unit_vector(features, rarity).items() if ":" not in n and " " not in n}
         words = sorted(vector, key=lambda name: (-vector[name], name))[:WORDS_PER_RULE]
         entries.append(Entry(key, place, tuple(words), " ".join(rule.split())))
     return entries

@@ -58,7 +58,10 @@ def _kind_and_body(report: Report) -> tuple[str, list[str]]:
         return "root causes", _cause_body(report)
     if isinstance(report, RuleReport):
         return "rules", _rule_body(report)
-    return "abstention", ["Nothing should be blamed here: asking for a person is right.", _abstain_table(report.rows)]
+    return "abstention", [
+        "Nothing should be blamed here: asking for a person is right, and an unusable answer asks.",
+        _abstain_table(report.rows),
+    ]
 
 
 def _abstain_table(rows: Sequence[AbstainRow]) -> str:
@@ -102,6 +105,7 @@ def _cause_table(rows: Sequence[CauseRow]) -> str:
         "Brier",
         "ECE",
         "review",
+        "right unasked",
         "refused",
         "unparsable",
         "minus first",
@@ -110,7 +114,7 @@ def _cause_table(rows: Sequence[CauseRow]) -> str:
     lines = [
         (
             _name(row), row.kind, _score(row.macro_f1, row.interval), _score(row.accuracy, row.accuracy_interval),
-            f"{row.hit_rate:.2f}", _maybe(row.brier), _maybe(row.ece), f"{row.needs_review:.2f}", str(row.refusals), str(row.unparsable),
+            f"{row.hit_rate:.2f}", _maybe(row.brier), _maybe(row.ece), f"{row.needs_review:.2f}", _maybe(row.accuracy_unasked), str(row.refusals), str(row.unparsable),
             _versus(row.vs_first), _maybe(row.vs_first.mcnemar_p if row.vs_first else None, 3),
         )
         for row in rows

@@ -61,6 +61,8 @@ class CauseRow:
     ece: float | None
     needs_review: float
     """Share that a person is asked about. A baseline never asks."""
+    accuracy_unasked: float | None
+    """Share right of those that nobody is asked about; None if there are none."""
     refusals: int
     unparsable: int
     seconds_per_failure: float
@@ -168,6 +170,7 @@ def _cause_row(
         brier=statistics.brier(confidences, hits) if hits else None,
         ece=statistics.ece(confidences, hits) if hits else None,
         needs_review=_asked(column),
+        accuracy_unasked=_unasked(column, right),
         vs_first=None if column is first else _versus(gold, units, answers, [answer.label for answer in first.answers]),
         **_costs(column),
     )
@@ -175,6 +178,11 @@ def _cause_row(
 
 def _asked(column: Column[CauseAnswer]) -> float:
     return sum(answer.needs_review for answer in column.answers) / len(column.answers)
+
+
+def _unasked(column: Column[CauseAnswer], right: Sequence[bool]) -> float | None:
+    hits = [hit for answer, hit in zip(column.answers, right, strict=True) if not answer.needs_review]
+    return sum(hits) / len(hits) if hits else None
 
 
 def _versus(gold: list[str], units: list[str], answers: list[str | None], first: list[str | None]) -> Versus:

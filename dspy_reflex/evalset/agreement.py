@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dspy_reflex.errors import DatasetError, MissingExtraError
-from dspy_reflex.evalset.labelled import LabelledFailure
+from dspy_reflex.evalset.labelled import LabelledFailure, Vote
 
 NOTHING = "(nothing)"
 """What a vote for no root cause is called in tables."""
@@ -71,10 +71,7 @@ def agreement(rows: Iterable[LabelledFailure], annotators: tuple[str, str] | Non
             "agreement needs two `votes` a row, as `data label` writes them"
         )
     pairs = [(one.root_cause or NOTHING, other.root_cause or NOTHING) for _, one, other in both]
-    near = [
-        one.root_cause == other.root_cause or one.root_cause == other.second or one.second == other.root_cause
-        for _, one, other in both
-    ]
+    near = [_near(one, other) for _, one, other in both]
     differing = Counter(pair if pair[0] < pair[1] else (pair[1], pair[0]) for pair in pairs if pair[0] != pair[1])
     return Agreement(
         annotators=names,
@@ -90,6 +87,12 @@ def agreement(rows: Iterable[LabelledFailure], annotators: tuple[str, str] | Non
         },
         confusions=tuple((one, other, n) for (one, other), n in differing.most_common()),
     )
+
+
+def _near(one: Vote, other: Vote) -> bool:
+    """Whether one's label is the other's label or second choice; having no second choice is no choice of nothing."""
+    labels = [label for label in (one.root_cause, other.root_cause) if label is not None]
+    return one.root_cause == other.root_cause or bool({one.second, other.second} & {*labels})
 
 
 def _two_with_most(votes: Sequence[set[str]]) -> tuple[str, str]:

@@ -10,6 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import ValidationError
+
+from dspy_reflex.errors import DatasetError
 from dspy_reflex.evalset.labelled import LABEL_FIELDS, LabelledFailure, Vote
 from dspy_reflex.records.failure import Failure
 from dspy_reflex.records.record import Component
@@ -30,11 +33,19 @@ class Annotation:
 
 
 def unlabelled(failure: Failure) -> LabelledFailure:
-    """A row without a label, from a failure whose file may have had labels: an annotator must not see those."""
+    """A row without a label, from a failure whose file may have had labels: an annotator must not see those.
+
+    Raises:
+        DatasetError: Family, group, source or existing rules have a form that cannot be used.
+    """
     fields = failure.model_dump()
     label: dict[str, Any] = {name: fields.pop(name) for name in LABEL_FIELDS if name in fields}
     given = {name: value for name, value in label.items() if name in GIVEN and value is not None}
-    return LabelledFailure.model_validate({"failure": fields, "root_cause": None, **given})
+    try:
+        return LabelledFailure.model_validate({"failure": fields, "root_cause": None, **given})
+    except ValidationError as error:
+        place = ".".join(map(str, error.errors()[0]["loc"]))
+        raise DatasetError(f"{failure.id or failure.task[:40]!r}: {place} cannot be used; leave it out") from None
 
 
 def with_vote(row: LabelledFailure, annotator: str, said: Annotation) -> LabelledFailure:
@@ -47,11 +58,6 @@ def with_vote(row: LabelledFailure, annotator: str, said: Annotation) -> Labelle
         "adjudication": None,
     }
     return _labelled(row.model_copy(update=changed), [*others, vote])
-
-
-def without_vote(row: LabelledFailure, annotator: str) -> LabelledFailure:
-    """The row as if an annotator had said nothing."""
-    return _labelled(row, [one for one in row.votes if one.annotator != annotator])
 
 
 def undecided(rows: Iterable[LabelledFailure]) -> list[LabelledFailure]:

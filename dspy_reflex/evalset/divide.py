@@ -36,12 +36,14 @@ def divide(rows: Sequence[LabelledFailure], shares: Shares, seed: int = 0) -> Sp
         seed: Deals the units.
 
     Raises:
-        DatasetError: The shares leave nothing to learn from, or the rows cannot be divided.
+        DatasetError: The shares leave nothing to learn from, no row has a root cause, or the rows cannot be divided.
         MissingExtraError: scikit-learn is not installed.
     """
     if min(shares.val, shares.test, shares.hard) < 0 or shares.val + shares.test + shares.hard >= 1:
         raise DatasetError("the shares of val, test and test_hard must leave something for train; lower them")
     labelled = tuple(row for row in rows if row.root_cause is not None)
+    if not labelled:
+        raise DatasetError("no row has a root cause, so there is nothing to divide; label some first")
     left, splits = labelled, Splits()
     if shares.hard:
         splits["test_hard"] = _hardest(labelled, round(shares.hard * len(labelled)))
@@ -56,7 +58,7 @@ def divide(rows: Sequence[LabelledFailure], shares: Shares, seed: int = 0) -> Sp
 
 def _hardest(rows: tuple[LabelledFailure, ...], wanted: int) -> tuple[LabelledFailure, ...]:
     """About so many rows: whole units, hardest first, as long as no label gets more than its share."""
-    quota = wanted / len({row.root_cause for row in rows})
+    quota = max(1.0, wanted / len({row.root_cause for row in rows}))
     units: Mapping[str, list[LabelledFailure]] = defaultdict(list)
     for row in rows:
         units[row.unit].append(row)
@@ -69,6 +71,8 @@ def _hardest(rows: tuple[LabelledFailure, ...], wanted: int) -> tuple[LabelledFa
         if all(taken[cause] + count <= quota for cause, count in causes.items()):
             taken += causes
             chosen.add(unit)
+    if not chosen:
+        raise DatasetError("no family is small enough for test_hard; raise --hard, or leave it out")
     return tuple(row for row in rows if row.unit in chosen)
 
 

@@ -108,7 +108,7 @@ def _unique(lines: Mapping[str, Sequence[Line]], problems: Problems) -> dict[str
     for split, found in lines.items():
         kept[split] = []
         for line in found:
-            name = str(line.data.get("id") or "")
+            name = "" if line.data.get("id") is None else str(line.data["id"]).strip()
             if name and name in first:
                 problems.add(line.where, f"id {name!r} is already at {first[name]}; give every failure its own id")
             else:

@@ -92,10 +92,17 @@ def _known_labels(label: dict[str, Any], labels: tuple[str, ...], where: str, pr
     cause, others = label.get("root_cause"), label.get("also_acceptable")
     named = [("root_cause", cause)]
     named += [("also_acceptable", other) for other in (cast(list[object], others) if isinstance(others, list) else [])]
+    named += [("votes", name) for vote in _votes(label) for name in (vote.get("root_cause"), vote.get("second"))]
     unknown = [(field, name) for field, name in named if isinstance(name, str) and name.strip() and name not in labels]
     for field, name in unknown:
         problems.add(where, f"{field} {name!r} is not in the taxonomy{_closest(name, labels)}")
     return not unknown
+
+
+def _votes(label: dict[str, Any]) -> list[dict[str, Any]]:
+    votes = label.get("votes")
+    each = cast(list[object], votes) if isinstance(votes, list) else []
+    return [cast(dict[str, Any], vote) for vote in each if isinstance(vote, dict)]
 
 
 def _closest(name: str, labels: tuple[str, ...]) -> str:

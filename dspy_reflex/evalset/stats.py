@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import JsonValue
+
 from dspy_reflex.errors import MissingExtraError
 from dspy_reflex.evalset.difficulty import words_of
 from dspy_reflex.evalset.labelled import EvalSet
+from dspy_reflex.untrusted import as_text
 
 NONE = "(none)"
 """The root cause of rows that have none."""
@@ -32,12 +35,16 @@ def to_frame(evalset: EvalSet) -> Any:
                 "root_cause": row.root_cause or NONE,
                 "characters": len(words_of(row)),
                 "votes": len(row.votes),
-                **{name: row.value(name) for name in COUNTED if name != "split"},
+                **{name: _countable(row.value(name)) for name in COUNTED if name != "split"},
             }
             for split, rows in evalset.splits.items()
             for row in rows
         ]
     )
+
+
+def _countable(value: JsonValue) -> str | None:
+    return None if value is None else as_text(value)
 
 
 def counts(frame: Any, by: str) -> Any:

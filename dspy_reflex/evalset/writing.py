@@ -49,12 +49,12 @@ def changed_splits(folder: Path) -> list[str]:
     """The splits that are not what the manifest says, or that only one of the two has; empty without a manifest."""
     try:
         listed = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["splits"]
+        wanted = {name: entry["sha256"] for name, entry in listed.items()}
     except FileNotFoundError:
         return []
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return [MANIFEST]
     there = {file.stem: _digest(file.read_bytes()) for file in folder.glob("*.jsonl")}
-    wanted = {name: entry.get("sha256") for name, entry in listed.items()}
     return sorted(name for name in there.keys() | wanted.keys() if there.get(name) != wanted.get(name))
 
 

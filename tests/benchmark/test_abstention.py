@@ -50,4 +50,4 @@ def test_a_benchmark_of_causes_says_how_many_a_person_is_asked_about() -> None:
     """Blaming nothing is cheap if everything goes to a person."""
     program = contender(half_sure, "sure", threshold=0.5)
     report = benchmark_cause([row(number) for number in range(8)], [program], baselines=False)
-    assert report.rows[0].needs_review == 0.5
+    assert (report.rows[0].needs_review, report.rows[0].accuracy_unasked) == (0.5, 1.0)

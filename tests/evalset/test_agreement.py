@@ -48,6 +48,11 @@ def test_second_choices_count_for_first_or_second() -> None:
     assert agreement([row(1, votes=votes), voted(2, ann="red", ben="red")]).first_or_second == 1.0
 
 
+def test_no_second_choice_is_no_choice_of_nothing() -> None:
+    """Or whoever blames nothing would agree with everybody."""
+    assert agreement([voted(1, ann=None, ben="red"), voted(2, ann="red", ben="green")]).first_or_second == 0.0
+
+
 def test_the_two_with_most_votes_in_common_are_compared() -> None:
     """Unless names are given."""
     rows = [voted(1, ann="red", ben="red", cy="red"), voted(2, ben="red", cy="green"), voted(3, ann="red")]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dspy_reflex.evalset.annotate import Annotation, decided, undecided, unlabelled, with_vote, without_vote
+from dspy_reflex.errors import DatasetError
+from dspy_reflex.evalset.annotate import Annotation, decided, undecided, unlabelled, with_vote
 from dspy_reflex.records.failure import Failure
 from tests.evalset.rows import row
 
@@ -32,8 +34,15 @@ def test_what_a_file_said_about_a_failure_is_not_shown_to_its_annotators() -> No
     assert blank.failure.model_extra == {"note": 1}
 
 
+def test_a_family_that_is_no_name_is_refused_by_its_row() -> None:
+    """Not with a traceback."""
+    failure = Failure.model_validate({"id": "a", "task": "t", "actual_outcome": "o", "group": ["g"]})
+    with pytest.raises(DatasetError, match=r"'a'.*group"):
+        unlabelled(failure)
+
+
 @given(st.lists(st.tuples(st.sampled_from(["ann", "ben", "cy"]), SAID), max_size=8))
-def test_an_annotator_has_one_vote_the_last_one_and_taking_it_back_leaves_no_trace(
+def test_an_annotator_has_one_vote_the_last_one(
     votes: list[tuple[str, Annotation]],
 ) -> None:
     """In any order of any number of annotators."""
@@ -46,9 +55,6 @@ def test_an_annotator_has_one_vote_the_last_one_and_taking_it_back_leaves_no_tra
     }
     assert labelled.root_cause == (labelled.votes[0].root_cause if labelled.votes else None)
     assert labelled.root_cause not in labelled.also_acceptable
-    for name in last:
-        labelled = without_vote(labelled, name)
-    assert (labelled.votes, labelled.root_cause, labelled.also_acceptable) == ((), None, ())
 
 
 def test_differing_votes_stay_undecided_until_somebody_says_why() -> None:

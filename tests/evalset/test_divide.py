@@ -64,6 +64,17 @@ def test_what_annotators_differ_on_is_hard() -> None:
     assert {one.family for one in divide(rows, Shares(0.15, 0.3, 0.05))["test_hard"]} == {"fam3"}
 
 
+def test_rows_without_causes_cannot_be_divided() -> None:
+    """Nor crash the command."""
+    with pytest.raises(DatasetError, match="no row has a root cause"):
+        divide([row(1, None), row(2, None)], Shares(0.1, 0.3, 0.1))
+
+
+def test_a_small_share_of_hard_rows_is_one_family_and_not_none() -> None:
+    """An empty split could not be loaded."""
+    assert divide(many(8), Shares(0.15, 0.3, 0.01))["test_hard"]
+
+
 @pytest.mark.parametrize("shares", [Shares(0.5, 0.5), Shares(0.4, 0.4, 0.2), Shares(-0.1, 0.3)])
 def test_shares_must_leave_something_to_learn_from(shares: Shares) -> None:
     """Said before anything is computed."""

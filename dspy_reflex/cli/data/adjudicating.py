@@ -7,7 +7,16 @@ from pathlib import Path
 import click
 
 from dspy_reflex.cli.common import FILE, as_json, print_json, taxonomy_option
-from dspy_reflex.cli.data.terminal import NOTHING_KEY, ask, label_keys, need_terminal, say, show, write_rows
+from dspy_reflex.cli.data.terminal import (
+    NOTHING_KEY,
+    ask,
+    label_keys,
+    need_terminal,
+    read_labelled,
+    say,
+    show,
+    write_rows,
+)
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.untrusted import neutralise
 
@@ -24,11 +33,10 @@ def command(file: Path, by: str, taxonomy: str, as_json: bool) -> None:
     """
     need_terminal("data adjudicate")
     from dspy_reflex.evalset.annotate import decided, undecided
-    from dspy_reflex.evalset.load import load_evalset
     from dspy_reflex.taxonomies.load import load_taxonomy
 
     labels = load_taxonomy(taxonomy)
-    rows = {row.id: row for split in load_evalset(file, labels).splits.values() for row in split}
+    rows = read_labelled(file, labels)
     open_ones = undecided(rows.values())
     keys = label_keys(labels)
     choices = {**keys, NOTHING_KEY: "nothing to blame", "s": "skip", "q": "quit"}

@@ -15,13 +15,16 @@ from dspy_reflex.cli.data.terminal import (
     NOTHING_KEY,
     Move,
     ask,
+    by_id,
     label_keys,
     need_terminal,
+    read_labelled,
     say,
     show,
     write_rows,
 )  # fmt: skip
-from dspy_reflex.evalset.annotate import Annotation, unlabelled, with_vote, without_vote
+from dspy_reflex.errors import DatasetError
+from dspy_reflex.evalset.annotate import Annotation, unlabelled, with_vote
 from dspy_reflex.evalset.labelled import LabelledFailure
 
 if TYPE_CHECKING:
@@ -51,22 +54,32 @@ def command(
     annotator said is never shown. Every answer is written at once; quit and start again at any time.
     """
     need_terminal("data label")
-    from dspy_reflex.evalset.load import load_evalset
     from dspy_reflex.taxonomies.load import load_taxonomy
 
     labels = load_taxonomy(taxonomy)
-    failures = read_failures(file, say, skip_bad=skip_bad)
-    old = load_evalset(out, labels).splits.values() if out.exists() else ()
-    rows = {row.id: row for split in old for row in split}
-    for one in map(unlabelled, failures):
-        rows.setdefault(one.id, one)
-    found = _suggestions(list(rows.values()), labels, path, lm)
-    _Session(out, by, labels, rows, found).run()
+    rows = _rows(out, labels, by_id(map(unlabelled, read_failures(file, say, skip_bad=skip_bad))))
+    asked = [row for row in rows.values() if by not in {vote.annotator for vote in row.votes}]
+    _Session(out, by, labels, rows, _suggestions(asked, labels, path, lm)).run()
     done = sum(by in {vote.annotator for vote in row.votes} for row in rows.values())
     if as_json:
         print_json({"out": str(out), "annotator": by, "labelled": done, "left": len(rows) - done})
     else:
         click.echo(f"{out}: {done} labelled by {by}, {len(rows) - done} left")
+
+
+def _rows(out: Path, labels: Taxonomy, blank: dict[str, LabelledFailure]) -> dict[str, LabelledFailure]:
+    """What is labelled already, and what is not.
+
+    Raises:
+        DatasetError: The labelled file has labels that are nobody's votes, or another failure under the same id.
+    """
+    rows = read_labelled(out, labels)
+    if other := next((row for row in rows.values() if not row.votes), None):
+        raise DatasetError(f"{other.where}: a label without votes; give another --out, or it would be lost")
+    for name, one in blank.items():
+        if rows.setdefault(name, one).row_hash != one.row_hash:
+            raise DatasetError(f"{out}: id {name!r} is another failure there; give each failure its own id")
+    return rows
 
 
 def _suggestions(rows: list[LabelledFailure], labels: Taxonomy, path: Path | None, lm: str) -> dict[str, Diagnosis]:
@@ -96,6 +109,7 @@ class _Session:
     def run(self) -> None:
         """Ask about one failure after the other until all are labelled, skipped, or the annotator quits."""
         queue = self._queue()
+        before: dict[str, LabelledFailure] = {}
         place = 0
         while place < len(queue):
             name = queue[place]
@@ -104,13 +118,15 @@ class _Session:
             if said is Move.QUIT:
                 return
             if isinstance(said, Annotation):
+                before[name] = self.rows[name]
                 self._keep(name, with_vote(self.rows[name], self.by, said))
                 place += 1
             elif said is Move.SKIP:
                 place += 1
             elif place:
                 place -= 1
-                self._keep(queue[place], without_vote(self.rows[queue[place]], self.by))
+                if queue[place] in before:  # as it was, with what others had decided; a skipped one has not changed
+                    self._keep(queue[place], before.pop(queue[place]))
 
     def _queue(self) -> list[str]:
         """What this annotator has not labelled, least certain first."""

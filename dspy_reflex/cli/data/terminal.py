@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from dspy_reflex.errors import ConfigError
+from dspy_reflex.errors import ConfigError, DatasetError
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.untrusted import neutralise
 
@@ -38,6 +38,36 @@ def need_terminal(command: str) -> None:
     """
     if not sys.stdin.isatty():
         raise ConfigError(f"{command} asks by keys and needs a terminal; run it in one")
+
+
+def read_labelled(path: Path, taxonomy: Taxonomy) -> dict[str, LabelledFailure]:
+    """The rows of one labelled file by id; none if it is not there yet or empty.
+
+    Raises:
+        DatasetError: It is a folder, cannot be used, or has two rows that nothing tells apart.
+    """
+    from dspy_reflex.evalset.load import load_evalset
+
+    if path.is_dir():
+        raise DatasetError(f"{path}: a folder; give one JSON Lines file")
+    if not path.exists() or not path.stat().st_size:
+        return {}
+    rows = [row for split in load_evalset(path, taxonomy).splits.values() for row in split]
+    return by_id(rows)
+
+
+def by_id(rows: Iterable[LabelledFailure]) -> dict[str, LabelledFailure]:
+    """Rows by id, or by text where the file gave none.
+
+    Raises:
+        DatasetError: Two rows have the same text and no id.
+    """
+    found: dict[str, LabelledFailure] = {}
+    for row in rows:
+        if row.id in found:
+            raise DatasetError(f"{row.where or row.id}: the same text as another row, and no id; give each row an `id`")
+        found[row.id] = row
+    return found
 
 
 def say(text: str = "") -> None:

@@ -7,6 +7,7 @@ from typing import cast
 
 from dspy_reflex.evalset.checks.finding import Finding
 from dspy_reflex.evalset.labelled import EvalSet, LabelledFailure
+from dspy_reflex.untrusted import quoted_in
 
 
 def evidence(evalset: EvalSet) -> Iterator[Finding]:
@@ -14,7 +15,7 @@ def evidence(evalset: EvalSet) -> Iterator[Finding]:
     for row in _rows(evalset):
         texts = [*row.inputs.values(), *_leaves(row.failure.model_dump())]
         for quote in row.evidence:
-            if not any(quote in text for text in texts):
+            if not any(quote in text or quoted_in(quote, text) for text in texts):
                 yield Finding(
                     "evidence",
                     "error",

@@ -25,7 +25,7 @@ MORE_SECRETS = {
     "bearer token": re.compile(r"\bBearer\s+[\w.~+/-]{20,}=*"),
 }
 """Formats that detect-secrets 1.5 misses."""
-MAIL = re.compile(r"[\w.+-]+@([\w-]+(?:\.[\w-]+)*\.[^\W\d_]{2,})(?![\w.-]*\w)")
+MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@([\w-]+(?:\.[\w-]+)*\.[^\W\d_]{2,})(?![\w.-]*\w)")
 """An address; `package@1.2.3` is none."""
 RESERVED = re.compile(
     r"(?:^|\.)(?:example|invalid|localhost|test|local|internal)(?:\.(?:com|org|net))?$", re.IGNORECASE

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
+from dspy_reflex.errors import DatasetError
 from dspy_reflex.evalset.checks.finding import Finding
 from dspy_reflex.evalset.difficulty import CIRCUMSTANCES, accuracy, guesses_from, guesses_from_words
 from dspy_reflex.evalset.labelled import EvalSet, LabelledFailure
@@ -36,7 +37,13 @@ class Shortcuts:
 
 
 def measure_shortcuts(rows: Sequence[LabelledFailure]) -> Shortcuts:
-    """Guess every labelled row from each circumstance and from the words, each time with its family held out."""
+    """Guess every labelled row from each circumstance and from the words, each time with its family held out.
+
+    Raises:
+        DatasetError: No row has a root cause.
+    """
+    if not rows:
+        raise DatasetError("no row has a root cause, so nothing can give one away; label some first")
     labels = Counter(row.root_cause for row in rows)
     return Shortcuts(
         n=len(rows),

@@ -41,7 +41,7 @@ def card_of(evalset: EvalSet, about: About, version: str) -> str:
     sections: list[Section] = [
         ("How it was made", [about.made]),
         ("Labels", [about.labelled]),
-        ("Agreement before adjudication", _agreement(rows)),
+        ("Agreement before adjudication", _agreement(evalset)),
         ("Splits", [about.splits, *_file_names(evalset)]),
         ("What gives the cause away", _shortcuts(evalset.rows)),
         ("Lengths", _lengths(evalset)),
@@ -75,7 +75,8 @@ def _file_names(evalset: EvalSet) -> Iterator[str]:
             yield f"`{name}.jsonl` is loaded as the split `{hub_split(name, evalset.splits)}`; it has not been divided."
 
 
-def _agreement(rows: Sequence[LabelledFailure]) -> Iterator[str]:
+def _agreement(evalset: EvalSet) -> Iterator[str]:
+    rows = [row for rows in evalset.splits.values() for row in rows]
     if not any(len({vote.annotator for vote in row.votes}) > 1 for row in rows):
         yield "Not known: no row has the votes of two annotators."
         return
@@ -83,9 +84,19 @@ def _agreement(rows: Sequence[LabelledFailure]) -> Iterator[str]:
     one, other = (_cell(name) for name in found.annotators)
     yield f"The votes of {one} and {other} on {found.n} rows, as given (field `votes`)."
     yield _table(["figure", "value"], _figures(found))
+    yield _table(["split", "raw agreement"], _by_split(evalset, found.annotators))
     yield _table(["cause", "kappa against all others"], [(name, _3(value)) for name, value in found.kappa_of.items()])
     decided = sum(row.adjudication is not None for row in rows)
     yield f"{decided} rows were adjudicated, with the reason in `adjudication`."
+
+
+def _by_split(evalset: EvalSet, annotators: tuple[str, str]) -> Iterator[tuple[str, str]]:
+    """Agreement is no property of a whole set where one split was made to be hard."""
+    for name, rows in evalset.splits.items():
+        votes = [{vote.annotator: vote.root_cause for vote in row.votes} for row in rows]
+        same = [one[annotators[0]] == one[annotators[1]] for one in votes if one.keys() >= set(annotators)]
+        if same:
+            yield name, f"{sum(same)} of {len(same)}"
 
 
 def _figures(found: Agreement) -> list[tuple[str, str]]:

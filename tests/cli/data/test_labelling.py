@@ -179,3 +179,55 @@ def test_without_a_terminal_there_is_nobody_to_ask(
     out = ["--out", labelled] if command == "label" else []
     assert "needs a terminal" in reflex("data", command, failures, "--by", "ann", *out).refusal
     assert not labelled.exists()
+
+
+def test_back_gives_a_decided_row_back_as_it_was(failures: Path, labelled: Path) -> None:
+    """A third annotator who changes their mind undoes nobody's decision; after a skip nothing changes either."""
+    votes = [{"annotator": name, "root_cause": cause} for name, cause in (("ann", CAUSES[0]), ("ben", CAUSES[1]))]
+    decided = [
+        raw(n, root_cause=CAUSES[1], family=f"fam{n}", votes=votes, adjudication="ben: right") for n in (1, 2, 3)
+    ]
+    write(labelled, *decided)
+    person = Terminal("label", failures, "--by", "cy", "--out", labelled)
+    person.answer(r"1/3[\s\S]*root cause: .*quit", "s")
+    person.answer(r"2/3[\s\S]*root cause: .*quit", "b")
+    person.answer(r"1/3")
+    person.label("reasoning_error")
+    person.answer(r"2/3[\s\S]*root cause: .*quit", "b")
+    person.answer(r"1/3[\s\S]*root cause: .*quit", "q")
+    person.rest()
+    assert [(row["root_cause"], row["adjudication"]) for row in read(labelled).values()] == [
+        (CAUSES[1], "ben: right")
+    ] * 3
+
+
+def test_a_label_taken_back_leaves_a_file_that_can_be_gone_on_with(failures: Path, labelled: Path) -> None:
+    """Also where it was the only one."""
+    person = Terminal("label", failures, "--by", "ann", "--out", labelled)
+    person.label("tool_failure")
+    person.answer(r"2/3[\s\S]*root cause: .*quit", "b")
+    person.answer(r"1/3[\s\S]*root cause: .*quit", "q")
+    person.rest()
+    again = Terminal("label", failures, "--by", "ann", "--out", labelled)
+    again.answer(r"1/3[\s\S]*root cause: .*quit", "q")
+    assert "0 labelled by ann, 3 left" in again.rest()
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([raw(1)], "a label without votes"),
+        (
+            [raw(1, task="another", votes=[{"annotator": "ben", "root_cause": CAUSES[0]}], root_cause=CAUSES[0])],
+            "another failure",
+        ),
+    ],
+)
+def test_labels_that_would_be_lost_stop_it_before_the_first_question(
+    rows: list[dict[str, Any]], said: str, failures: Path, labelled: Path
+) -> None:
+    """And the file is as it was."""
+    write(labelled, *[{**row, "root_cause": CAUSES[0]} for row in rows])
+    before = labelled.read_bytes()
+    assert said in Terminal("label", failures, "--by", "ann", "--out", labelled).rest()
+    assert labelled.read_bytes() == before

@@ -10,9 +10,14 @@ from tests.evalset.checks.sets import brief, evalset, told
 def test_a_quote_must_be_in_the_text_word_for_word() -> None:
     """Made-up evidence would teach programs to make evidence up."""
     good = told(1, "red", "the wall is red now", evidence=("wall is red",))
-    bad = told(2, "red", "the wall is red now", evidence=("wall  is red", "the walls are red"))
+    bad = told(2, "red", "the wall is red now", evidence=("the wall was red", "the walls are red"))
     found = list(evidence(evalset(good, bad)))
     assert [brief(one) for one in found] == [("evidence", "error", "a.jsonl:2")] * 2
+
+
+def test_a_quote_typed_on_one_line_may_run_over_a_line_break() -> None:
+    """As `data label` takes it."""
+    assert not list(evidence(evalset(told(1, "red", "the wall\nis red now", evidence=("the wall is red",)))))
 
 
 def test_a_quote_from_deep_inside_the_context_counts_with_its_own_quotation_marks() -> None:

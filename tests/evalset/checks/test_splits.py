@@ -39,7 +39,8 @@ def test_a_split_that_the_manifest_does_not_know_as_it_is_is_an_error(tmp_path: 
     (tmp_path / "train.jsonl").unlink()
     (tmp_path / "val.jsonl").write_text("")
     assert [found.text.split(" ")[0] for found in changed(tmp_path)] == ["test", "train", "val"]
-    (tmp_path / "manifest.json").write_text("{")
-    assert [found.text.split(" ")[0] for found in changed(tmp_path)] == ["manifest.json"]
+    for torn in ("{", '{"splits": ["train"]}', '{"splits": {"train": "x"}}'):
+        (tmp_path / "manifest.json").write_text(torn)
+        assert [found.text.split(" ")[0] for found in changed(tmp_path)] == ["manifest.json"]
     (tmp_path / "manifest.json").unlink()
     assert not list(changed(tmp_path))

@@ -98,11 +98,11 @@ def observed(word: str) -> str:
 
 def _observations(fields: Mapping[str, str], found: Features) -> Features:
     notes: Features = Counter()
-    for word in SHOWN_BY.keys() & found.keys():
+    for word in sorted(SHOWN_BY.keys() & found.keys()):
         notes[f"<{SHOWN_BY[word]}>"] += found[word]
     for name, text in list(fields.items())[-2:]:
         words = words_of(text[-TAIL_CHARS:])
-        for word in SHOWN_BY.keys() & {*words, *map(" ".join, pairwise(words))}:
+        for word in sorted(SHOWN_BY.keys() & {*words, *map(" ".join, pairwise(words))}):
             notes[f"<{name} ends on {SHOWN_BY[word]}>"] += 1
     notes.update(_structure(fields))
     return notes

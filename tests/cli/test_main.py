@@ -8,6 +8,7 @@ import pytest
 
 from dspy_reflex import __version__
 from dspy_reflex.cli.compiling import OPTIMIZERS
+from dspy_reflex.cli.data import group
 from dspy_reflex.cli.main import COMMANDS
 from dspy_reflex.optimize import optimizers
 from tests.cli.runner import Reflex, process
@@ -21,12 +22,22 @@ def test_help_lists_every_command(reflex: Reflex) -> None:
     assert [line for line in lines if line in COMMANDS] == list(COMMANDS)
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "programs list", "programs show", "programs verify", "programs export"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *COMMANDS,
+        "programs list",
+        "programs show",
+        "programs verify",
+        "programs export",
+        *(f"data {verb}" for verb in group.COMMANDS),
+    ],
+)
 def test_every_command_has_help_and_json(command: str, reflex: Reflex) -> None:
     """The group `programs` only holds others."""
     done = reflex(*command.split(), "--help")
     assert (done.code, done.err) == (0, "")
-    assert ("--json" in done.out) == (command != "programs")
+    assert ("--json" in done.out) == (command not in ("programs", "data"))
 
 
 def test_version(reflex: Reflex) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dspy_reflex.cli.common import FILE, as_json, need_compile, print_json, skip_bad_option, taxonomy_option, teller
 from dspy_reflex.errors import DatasetError
+
+if TYPE_CHECKING:
+    from dspy_reflex.evalset.labelled import LabelledFailure
 
 SHARE = click.FloatRange(0, 1, max_open=True)
 
@@ -50,6 +55,7 @@ def command(
             f"{out}: is not empty; a data set that has been divided is not divided over it, give a new folder"
         )
     found = collect(paths, load_taxonomy(taxonomy), teller(), skip_bad=skip_bad)
+    _distinct(row for one in found.sets for rows in one.splits.values() for row in rows)
     splits = divide([row for one in found.sets for row in one.rows], Shares(val, test, hard), seed)
     for one in found.sets:
         for name, rows in one.splits.items():
@@ -63,3 +69,14 @@ def command(
         print_json({"out": str(out), "rows": counts})
     else:
         click.echo(f"{out}: " + ", ".join(f"{name} {count}" for name, count in counts.items()))
+
+
+def _distinct(rows: Iterable[LabelledFailure]) -> None:
+    """Ids must be distinct over all files, or the folder that is written could not be read."""
+    first: dict[str, str] = {}
+    for row in rows:
+        if row.id in first:
+            raise DatasetError(
+                f"{row.where}: id {row.id!r} is already at {first[row.id]}; give every failure its own id"
+            )
+        first[row.id] = row.where

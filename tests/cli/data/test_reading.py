@@ -58,6 +58,15 @@ def test_split_keeps_rows_that_blame_nothing_apart(labelled: Path, tmp_path: Pat
     assert len(load_evalset(out, load_taxonomy()).rows) == 90
 
 
+def test_split_takes_no_id_twice(labelled: Path, tmp_path: Path, reflex: Reflex) -> None:
+    """Not even from two files, or what is written could not be read."""
+    other = write(tmp_path / "other.jsonl", raw(7, root_cause=CAUSES[0], task="another"))
+    assert (
+        f"{other}:1: id 'f7' is already at" in reflex("data", "split", labelled, other, "--out", tmp_path / "s").refusal
+    )
+    assert not (tmp_path / "s").exists()
+
+
 def test_split_skips_bad_lines_when_told_to(labelled: Path, tmp_path: Path, reflex: Reflex) -> None:
     """And says how many."""
     with labelled.open("a") as file:

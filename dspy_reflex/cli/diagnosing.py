@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dspy_reflex.cli.common import (
+    EXIT_STOPPED,
     FILE,
     as_json,
     concurrency_option,
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from dspy_reflex.records.failure import Failure
     from dspy_reflex.stages.batch import Batch
 
-EXIT_STOPPED = 1
-"""Some failures are left: the model is out of reach or the budget is spent."""
 EVERY = 100
 BAR = 24
 
@@ -38,22 +37,38 @@ BAR = 24
 @lm_option
 @concurrency_option
 @click.option("--max-usd", type=click.FloatRange(min=0), help="Stop when this much is spent.")
+@click.option(
+    "--batch",
+    "in_batches",
+    is_flag=True,
+    help="Ask in batches (anthropic/… only): half the price, within a day; killed, the same command goes on. "
+    "With --max-usd nothing is sent that could cost more.",
+)
+@click.option("--run", type=FILE, help="Folder to keep batches in. Default: one under batches/, by what is asked.")
 @skip_bad_option
 @as_json
 def command(
-    file: Path, path: Path | None, lm: str, concurrency: int, max_usd: float | None, skip_bad: bool, as_json: bool
+    file: Path, path: Path | None, lm: str, concurrency: int, max_usd: float | None, in_batches: bool,
+    run: Path | None, skip_bad: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Name the root cause of each failure in FILE (JSON Lines with task and actual_outcome; - for stdin)."""
     from dspy_reflex.runtime.program import load_program
     from dspy_reflex.stages.diagnose import diagnose
 
+    if run and not in_batches:
+        raise click.UsageError("--run goes with --batch")
     say = teller()
     program = load_program("root_cause", path=path, lm=lm)
     if program.warning:
         say(f"warning: {program.warning}")
     failures = read_failures(file, say, skip_bad=skip_bad)
-    tick = progress(say, len(failures))
-    batch = diagnose(program, failures, concurrency=concurrency, max_usd=max_usd, tick=tick)
+    if in_batches:
+        from dspy_reflex.stages.bulk import diagnose_in_batches  # it brings the HTTP clients
+
+        batch = diagnose_in_batches(program, failures, folder=run, max_usd=max_usd, tell=say)
+    else:
+        tick = progress(say, len(failures))
+        batch = diagnose(program, failures, concurrency=concurrency, max_usd=max_usd, tick=tick)
     if as_json:
         print_json({"diagnoses": [one.model_dump(mode="json") for one in batch.done], **costs(batch)})
     else:

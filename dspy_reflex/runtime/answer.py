@@ -17,6 +17,9 @@ Problem = Literal["", "refusal", "unparsable"]
 """Why there are no fields: the model declined, or its answer was not in the form asked for."""
 
 
+_DECLINED = {"refusal": "the model declined", "too_long": "the question is longer than the model can read"}
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What came back. A refusal or an unparsable answer is data, not an exception; an outage is an exception."""
@@ -29,7 +32,11 @@ class Answer:
     input_tokens: int
     output_tokens: int
     seconds: float
-    """Wall time of the call, in seconds."""
+    """Wall time of the call, in seconds; 0 for an answer from a batch."""
+    cache_read_tokens: int = 0
+    """Those of the input tokens that came from the provider's prompt cache."""
+    cache_write_tokens: int = 0
+    """Those of the input tokens that went there."""
 
 
 def ask(artifact: Artifact, model: LanguageModel, values: Mapping[str, str]) -> Answer:
@@ -41,20 +48,22 @@ def ask(artifact: Artifact, model: LanguageModel, values: Mapping[str, str]) -> 
     """
     started = time.perf_counter()
     completion = model.complete(render(artifact, values))
-    return _read(artifact, completion, time.perf_counter() - started)
+    return read_answer(artifact, completion, time.perf_counter() - started)
 
 
 async def aask(artifact: Artifact, model: LanguageModel, values: Mapping[str, str]) -> Answer:
     """Like `ask`, without blocking the event loop."""
     started = time.perf_counter()
     completion = await model.acomplete(render(artifact, values))
-    return _read(artifact, completion, time.perf_counter() - started)
+    return read_answer(artifact, completion, time.perf_counter() - started)
 
 
-def _read(artifact: Artifact, completion: Completion, seconds: float) -> Answer:
-    cost = (completion.input_tokens, completion.output_tokens, seconds)
-    if completion.finish == "refusal":
-        return Answer(None, "refusal", "the model declined", *cost)
+def read_answer(artifact: Artifact, completion: Completion, seconds: float = 0.0) -> Answer:
+    """What a model told, read as one program's answer."""
+    tokens = (completion.input_tokens, completion.output_tokens)
+    cost = (*tokens, seconds, completion.cache_read_tokens, completion.cache_write_tokens)
+    if completion.finish in _DECLINED:
+        return Answer(None, "refusal", _DECLINED[completion.finish], *cost)
     try:
         return Answer(parse(artifact.data["outputs"], completion.text), "", "", *cost)
     except AnswerError as error:

@@ -39,8 +39,8 @@ class Batch(Generic[Out]):
 class Meter:
     """What a batch has used so far, and whether there is room for one more question."""
 
-    def __init__(self, model: str, max_usd: float | None) -> None:
-        """Count for a model; `max_usd` None is no limit.
+    def __init__(self, model: str, max_usd: float | None, *, half_price: bool = False) -> None:
+        """Count for a model; `max_usd` None is no limit, `half_price` what the provider's batches cost.
 
         Raises:
             ConfigError: The limit is no amount, or there is no price to hold against it.
@@ -51,13 +51,22 @@ class Meter:
             raise ConfigError(
                 f"--max-usd: the price of {model} is not known; give one in a file named by REFLEX_PRICES"
             )
-        self._model, self._max_usd, self._lock = model, max_usd, threading.Lock()
+        self._model, self._max_usd, self._half_price = model, max_usd, half_price
+        self._lock = threading.Lock()
         self.calls = self.input_tokens = self.output_tokens = 0
+        self.cache_read_tokens = self.cache_write_tokens = 0
 
     @property
     def usd(self) -> float | None:
         """Money spent so far."""
-        return cost_usd(self._model, self.input_tokens, self.output_tokens)
+        return cost_usd(
+            self._model,
+            self.input_tokens,
+            self.output_tokens,
+            cache_read_tokens=self.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens,
+            batch=self._half_price,
+        )
 
     def count(self, answer: Answer) -> None:
         """Add what one answer used."""
@@ -65,6 +74,8 @@ class Meter:
             self.calls += 1
             self.input_tokens += answer.input_tokens
             self.output_tokens += answer.output_tokens
+            self.cache_read_tokens += answer.cache_read_tokens
+            self.cache_write_tokens += answer.cache_write_tokens
 
     def check(self) -> None:
         """Stop before the next question if the money is spent.

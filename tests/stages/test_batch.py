@@ -202,6 +202,15 @@ def test_a_meter_counts_from_several_threads() -> None:
     meter.check()
 
 
+def test_a_meter_prices_what_a_cache_had_and_what_a_batch_costs() -> None:
+    """As the table has it: 4, 0.2 and 5 dollars a million tokens in, 20 out."""
+    answer = Answer({}, "", "", 1_000_000, 0, 0.0, cache_read_tokens=500_000, cache_write_tokens=400_000)
+    for half_price, usd in ((False, 2.5), (True, 1.25)):
+        meter = Meter("anthropic/claude-opus-5-5", None, half_price=half_price)
+        meter.count(answer)
+        assert meter.usd == pytest.approx(usd)
+
+
 @pytest.mark.usefixtures("prices")
 def test_a_spent_meter_says_so() -> None:
     meter = Meter(PRICED, 2.0)

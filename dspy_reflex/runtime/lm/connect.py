@@ -12,10 +12,14 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from dspy_reflex.errors import ConfigError, ModelNotConfiguredError
-from dspy_reflex.runtime.lm.model import LanguageModel
+from dspy_reflex.runtime.lm.model import LanguageModel, Message
 
+TIMEOUT_VARIABLE = "REFLEX_TIMEOUT_S"
+"""Environment variable with the longest wait for a slow model, in seconds."""
 OFFLINE_NAMES = ("offline", "offline/1")
 """Names of the model that needs no key, weights or network."""
+CHARS_PER_TOKEN = 4
+"""An estimate, for models whose provider does not count beforehand: ordinary English."""
 
 
 class Provider(NamedTuple):
@@ -93,12 +97,21 @@ def _key(name: str, provider: Provider) -> str:
     return key
 
 
+def _timeout_s(usual: float) -> float:
+    given = os.environ.get(TIMEOUT_VARIABLE)
+    try:
+        return float(given) if given else usual
+    except ValueError:
+        raise ConfigError(f"{TIMEOUT_VARIABLE}: {given!r} is no number of seconds") from None
+
+
 def connect(name: str, *, timeout_s: float = 60.0, attempts: int = 4, max_tokens: int = 1024) -> LanguageModel:
     """Return the model of that name; nothing is sent yet.
 
     Args:
         name: `offline`, or a prefix of `PROVIDERS` and a model, as `anthropic/claude-opus-5-5`.
-        timeout_s: Longest wait for a connection, and between two bytes of an answer.
+        timeout_s: Longest wait for a connection, and between two bytes of an answer; `REFLEX_TIMEOUT_S`, if it is set,
+            comes before it.
         attempts: How often a call is sent at most; at least 1.
         max_tokens: Longest answer; where a model reasons, its reasoning counts too.
 
@@ -107,6 +120,7 @@ def connect(name: str, *, timeout_s: float = 60.0, attempts: int = 4, max_tokens
         MissingExtraError: `anthropic/…` without the extra [anthropic].
         ConfigError: A limit is not positive.
     """
+    timeout_s = _timeout_s(timeout_s)
     if min(timeout_s, attempts, max_tokens) <= 0:
         raise ConfigError(f"timeout_s, attempts and max_tokens must be above 0: {timeout_s}, {attempts}, {max_tokens}.")
     if name in OFFLINE_NAMES:
@@ -123,3 +137,19 @@ def connect(name: str, *, timeout_s: float = 60.0, attempts: int = 4, max_tokens
     from dspy_reflex.runtime.lm.openai_compatible import OpenAICompatible
 
     return OpenAICompatible(name, **options)
+
+
+def count_tokens(name: str, messages: list[Message]) -> int:
+    """Tell how many input tokens a chat is, before it is asked.
+
+    `anthropic/…`: the provider's count, one request that costs nothing. Every other model: an estimate from its length.
+
+    Raises:
+        ModelError: Anthropic cannot be reached, or does not know the model.
+    """
+    if not name.startswith("anthropic/"):
+        return sum(len(each["content"]) for each in messages) // CHARS_PER_TOKEN
+    from dspy_reflex.runtime.lm.claude import Claude
+
+    where = endpoint(name)
+    return Claude(name, url=where.url, key=where.key).count_tokens(messages)

@@ -4,8 +4,9 @@ What may pass is retried: time-outs, broken connections, 408, 409, 429, every 5x
 whose body is not a chat completion. `Retry-After` is honoured up to `LONGEST_WAIT_S`. What will not pass, a bad key or
 an unknown model, is raised at once.
 
-Temperature is 0.0 wherever the server takes one: always for `ollama_chat/` and `hosted_vllm/`, and for OpenAI's gpt-3.5
-and gpt-4 families. Other `openai/` models, the reasoning ones among them, get none: they refuse it.
+Temperature is 0.0, unless another one is asked for, wherever the server takes one: always for `ollama_chat/` and
+`hosted_vllm/`, and for OpenAI's gpt-3.5 and gpt-4 families. Other `openai/` models, the reasoning ones among them, get
+none, and no seed: they refuse it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import httpx
 import stamina
 
 from dspy_reflex.errors import ModelError, ModelNotConfiguredError, ModelUnavailableError
-from dspy_reflex.runtime.lm.model import Completion, Finish, Message
+from dspy_reflex.runtime.lm.model import PLAIN, TOO_LONG, Completion, Finish, Message, Sampling
 
 LONGEST_WAIT_S = 60.0
 """The longest wait between two attempts, whatever `Retry-After` asks for."""
@@ -145,7 +146,7 @@ class OpenAICompatible:
         self._retry = stamina.RetryingCaller(attempts=attempts, timeout=None, **waits).on(_wait)
         self._aretry = stamina.AsyncRetryingCaller(attempts=attempts, timeout=None, **waits).on(_wait)
 
-    def complete(self, messages: list[Message]) -> Completion:
+    def complete(self, messages: list[Message], sampling: Sampling = PLAIN) -> Completion:
         """Answer one chat.
 
         Raises:
@@ -154,28 +155,35 @@ class OpenAICompatible:
             ModelError: The server will never take this request.
         """
         try:
-            return self._retry(self._post, messages)
+            return self._retry(self._post, self._request(messages, sampling))
         except _PassingError as error:
             raise outage(self.name, self._url, self._attempts, str(error)) from error
 
-    async def acomplete(self, messages: list[Message]) -> Completion:
+    async def acomplete(self, messages: list[Message], sampling: Sampling = PLAIN) -> Completion:
         """Answer one chat without blocking the event loop; raises what `complete` raises."""
         try:
-            return await self._aretry(self._apost, messages)
+            return await self._aretry(self._apost, self._request(messages, sampling))
         except _PassingError as error:
             raise outage(self.name, self._url, self._attempts, str(error)) from error
 
-    def _post(self, messages: list[Message]) -> Completion:
+    def _request(self, messages: list[Message], sampling: Sampling) -> dict[str, Any]:
+        request = {**self._settings, "messages": messages}
+        if "temperature" in request:  # a model that takes none refuses it, and a seed with it
+            drawn = {"temperature": sampling.temperature, "seed": sampling.seed}
+            request |= {name: value for name, value in drawn.items() if value is not None}
+        return request
+
+    def _post(self, request: dict[str, Any]) -> Completion:
         try:
-            response = self._client.post(self._url, json={**self._settings, "messages": messages})
+            response = self._client.post(self._url, json=request)
         except httpx.RequestError as error:
             raise self._broken(error) from error
         return self._read(response)
 
-    async def _apost(self, messages: list[Message]) -> Completion:
+    async def _apost(self, request: dict[str, Any]) -> Completion:
         try:  # a client for this call alone: a pool of connections cannot outlive its event loop
             async with httpx.AsyncClient(**self._async_options) as client:
-                response = await client.post(self._url, json={**self._settings, "messages": messages})
+                response = await client.post(self._url, json=request)
         except httpx.RequestError as error:
             raise self._broken(error) from error
         return self._read(response)
@@ -191,6 +199,8 @@ class OpenAICompatible:
             raise _PassingError(told, retry_after_s(response.headers.get("Retry-After")))
         if status in _UNCONFIGURED_STATUSES:
             raise ModelNotConfiguredError(f"{where} is not set up, check key and name ({told})")
+        if status == 400 and TOO_LONG.search(response.text):
+            return Completion("", "too_long")
         if not response.is_success:
             raise ModelError(f"{where} cannot answer this request ({told})")
         try:

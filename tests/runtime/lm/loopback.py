@@ -34,7 +34,9 @@ def run_async(model: LanguageModel, messages: list[Message]) -> Completion:
     return asyncio.run(model.acomplete(messages))
 
 
-Kind = Literal["answer", "cut", "refusal", "error", "garbage", "torn", "slow", "drop"]
+Kind = Literal[
+    "answer", "cut", "refusal", "error", "garbage", "torn", "slow", "drop", "lost", "short", "expired", "canceled"
+]
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,13 @@ class Reply:
     text: str = "ok"
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict[str, str])
+    usage: dict[str, int] = field(default_factory=dict[str, int])
+    """What Anthropic counts besides 11 tokens in and 7 out."""
 
 
-def answer(text: str = "ok") -> Reply:
+def answer(text: str = "ok", **usage: int) -> Reply:
     """Answer well."""
-    return Reply(text=text)
+    return Reply(text=text, usage=usage)
 
 
 def cut(text: str = "half an ans") -> Reply:
@@ -106,7 +110,7 @@ class Loopback(ThreadingHTTPServer):
 
     def __init__(self, *script: Reply) -> None:
         """Bind to a free port."""
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", 0), Handler)
         self.requests: list[Request] = []
         self.stopped = threading.Event()
         self._script = iter(script)
@@ -121,13 +125,13 @@ class Loopback(ThreadingHTTPServer):
         """Record a request and take the next reply."""
         with self._lock:
             self.requests.append(request)
-            return next(self._script, None) or answer(_text(request.body["messages"][-1]["content"]))
+            return next(self._script, None) or answer(text_of(request.body["messages"][-1]["content"]))
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Stay silent about clients that went away."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
     server: Loopback  # pyright: ignore[reportIncompatibleVariableOverride]
     protocol_version = "HTTP/1.1"
     wbufsize = -1
@@ -142,10 +146,10 @@ class _Handler(BaseHTTPRequestHandler):
         if reply.kind in ("slow", "drop"):
             self.close_connection = True
             return
-        render = _anthropic if self.path.endswith("/messages") else _openai
-        self._send(reply, reply.text.encode() if reply.kind == "garbage" else json.dumps(render(reply)).encode())
+        render = anthropic_body if self.path.endswith("/messages") else _openai
+        self.send(reply, reply.text.encode() if reply.kind == "garbage" else json.dumps(render(reply)).encode())
 
-    def _send(self, reply: Reply, body: bytes) -> None:
+    def send(self, reply: Reply, body: bytes) -> None:
         self.send_response(reply.status)
         self.send_header("Content-Type", "text/html" if reply.kind == "garbage" else "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -169,7 +173,7 @@ _ANTHROPIC_ERRORS = {
 }
 
 
-def _text(content: Any) -> str:
+def text_of(content: Any) -> str:
     return content if isinstance(content, str) else "".join(block["text"] for block in content)
 
 
@@ -192,7 +196,7 @@ def _openai(reply: Reply) -> dict[str, Any]:
     }
 
 
-def _anthropic(reply: Reply) -> dict[str, Any]:
+def anthropic_body(reply: Reply) -> dict[str, Any]:
     if reply.kind == "error":
         kind = _ANTHROPIC_ERRORS.get(reply.status, "api_error")
         return {"type": "error", "error": {"type": kind, "message": reply.text}}
@@ -204,7 +208,7 @@ def _anthropic(reply: Reply) -> dict[str, Any]:
         "content": [{"type": "text", "text": reply.text}],
         "stop_reason": {"cut": "max_tokens", "refusal": "refusal"}.get(reply.kind, "end_turn"),
         "stop_sequence": None,
-        "usage": {"input_tokens": 11, "output_tokens": 7},
+        "usage": {"input_tokens": 11, "output_tokens": 7, **reply.usage},
     }
 
 

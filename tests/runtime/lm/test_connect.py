@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from dspy_reflex.errors import ConfigError, ModelNotConfiguredError
-from dspy_reflex.runtime.lm.connect import PROVIDERS, Endpoint, connect, endpoint
-from tests.runtime.lm.loopback import KEY, loopback
+from dspy_reflex.runtime.lm.connect import PROVIDERS, Endpoint, connect, count_tokens, endpoint
+from tests.runtime.lm.batch_server import batch_server
+from tests.runtime.lm.loopback import KEY, error, garbage, loopback
 
 ROOT = Path(__file__).parents[3]
 
@@ -112,6 +113,23 @@ def test_every_prefix_answers(monkeypatch: pytest.MonkeyPatch, name: str) -> Non
         assert model.name == name
         assert model.complete([{"role": "user", "content": "hello"}]).text == "hello"
     assert 5 in server.requests[0].body.values()
+
+
+def test_anthropic_counts_tokens_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server counts one a character; what passes is tried again."""
+    pytest.importorskip("anthropic")
+    with batch_server(count=[error(529), garbage()]) as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+        messages = [{"role": "system", "content": "Be brief. " * 300}, {"role": "user", "content": "12345"}]
+        assert count_tokens("anthropic/claude-test", messages) == 3_005
+    assert server.verbs == ["count"] * 3
+
+
+@pytest.mark.parametrize("name", ["offline", "openai/gpt-4o", "ollama_chat/llama3.2"])
+def test_for_other_models_tokens_are_estimated(name: str) -> None:
+    """From the length, with nobody asked and no key needed."""
+    assert count_tokens(name, [{"role": "user", "content": "x" * 41}, {"role": "assistant", "content": "y" * 40}]) == 20
 
 
 def test_an_endpoint_does_not_show_its_key() -> None:

@@ -149,3 +149,18 @@ def test_one_client_serves_many_event_loops() -> None:
     with loopback() as server:
         model = OpenAICompatible("hosted_vllm/m", url=server.url, attempts=1)
         assert [asyncio.run(model.acomplete(CHAT)).text for _ in range(3)] == ["hello"] * 3
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "This model's maximum context length is 8192 tokens.",
+        '{"code": "context_length_exceeded"}',
+        "the request exceeds the available context size (exceed_context_size_error)",
+    ],
+)
+def test_a_question_that_is_too_long_is_an_answer_of_no_use_and_no_error(said: str) -> None:
+    """The next question may be short: one row must not end a batch."""
+    with loopback(error(400, said)) as server:
+        model = OpenAICompatible("hosted_vllm/small", url=server.url)
+        assert model.complete([{"role": "user", "content": "hello"}]).finish == "too_long"

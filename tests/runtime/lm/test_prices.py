@@ -50,11 +50,32 @@ def test_input_and_output_are_priced_apart() -> None:
     assert cost_usd("openai/gpt-4o", 0, 1) == pytest.approx(10e-6)
 
 
+def test_what_a_cache_had_or_got_has_a_price_of_its_own() -> None:
+    """Opus 5.5 reads at a twentieth, others at a tenth; writing costs a quarter more."""
+    opus, haiku = "anthropic/claude-opus-5-5", "anthropic/claude-haiku-4-5"
+    assert cost_usd(opus, MILLION, 0, cache_read_tokens=MILLION) == pytest.approx(0.2)
+    assert cost_usd(opus, 2 * MILLION, 0, cache_read_tokens=MILLION) == pytest.approx(4.2)
+    assert cost_usd(haiku, MILLION, 0, cache_read_tokens=MILLION) == pytest.approx(0.1)
+    assert cost_usd(haiku, MILLION, 0, cache_write_tokens=MILLION) == pytest.approx(1.25)
+    assert cost_usd("openai/gpt-4o", MILLION, 0, cache_read_tokens=MILLION) == pytest.approx(2.5)
+
+
+def test_a_batch_costs_half() -> None:
+    """Whatever the tokens are."""
+    opus = "anthropic/claude-opus-5-5"
+    alone = cost_usd(opus, 1_000, 50, cache_read_tokens=300, cache_write_tokens=200)
+    together = cost_usd(opus, 1_000, 50, cache_read_tokens=300, cache_write_tokens=200, batch=True)
+    assert alone is not None
+    assert together == pytest.approx(alone / 2)
+
+
 def test_every_price_in_the_table_is_one() -> None:
-    """Output costs more than input everywhere, and the source is dated."""
+    """Output costs more than input everywhere, Anthropic's cache is priced, and the source is dated."""
     text = resources.files("dspy_reflex.runtime.lm").joinpath("prices.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)["usd_per_million_tokens"]
     assert all(0 < price["input"] < price["output"] for price in table.values())
+    cached = [price for name, price in table.items() if name.startswith("anthropic/")]
+    assert all(0 < price["cache_read"] < price["input"] < price["cache_write"] for price in cached)
     assert "2026-" in text.splitlines()[1]
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from dspy_reflex.runtime.lm.model import Completion, Message
+from dspy_reflex.runtime.lm.model import PLAIN, Completion, Message, Sampling
 from dspy_reflex.runtime.lm.offline.classify import Classifier, Ranking
 from dspy_reflex.runtime.lm.offline.prompt import Fields, Task, read_case, read_task, write
-from dspy_reflex.runtime.lm.offline.prompt_model import instruct, observe
+from dspy_reflex.runtime.lm.offline.prompt_model import infer, instruct, observe
 from dspy_reflex.runtime.lm.offline.quotes import quotes
+from dspy_reflex.runtime.lm.offline.reflect import advise, reflect
 from dspy_reflex.runtime.lm.offline.rules import RuleWriter
 
 MODEL = "offline/1"
@@ -24,15 +25,15 @@ class OfflineModel:
 
     name = MODEL
 
-    def complete(self, messages: list[Message]) -> Completion:
+    def complete(self, messages: list[Message], sampling: Sampling = PLAIN) -> Completion:
         """Answer one chat. Never fails, never waits."""
-        text = answer(messages)
+        text = answer(messages, sampling.seed or 0)
         asked = sum(len(message["content"]) for message in messages)
         return Completion(text, "stop", asked // CHARS_PER_TOKEN, len(text) // CHARS_PER_TOKEN)
 
-    async def acomplete(self, messages: list[Message]) -> Completion:
+    async def acomplete(self, messages: list[Message], sampling: Sampling = PLAIN) -> Completion:
         """The same."""
-        return self.complete(messages)
+        return self.complete(messages, sampling)
 
 
 def answer(messages: Sequence[Mapping[str, str]], seed: int = 0) -> str:
@@ -84,6 +85,12 @@ class _Reader:
                 return case.get("observations", "")
             case "proposed_instruction":
                 return instruct(case, seed)
+            case "natural_language_rules":
+                return infer(case, seed)
+            case "new_instruction":
+                return reflect(case)
+            case "module_advice":
+                return advise(case)
             case _:
                 return "A program that answers from definitions, cues and examples."
 

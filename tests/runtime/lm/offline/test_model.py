@@ -63,6 +63,9 @@ def prompts() -> list[tuple[list[Message], int]]:
         (chat("Write.", "1. `proposed_instruction` (str):", f"[[ ## dataset_description ## ]]\n{OBSERVED}"), 3),
         (chat("Describe.", "1. `program_description` (str):", "[[ ## x ## ]]\ny"), 0),
         ([{"role": "user", "content": "hello"}], 0),
+        (chat("Infer.", "1. `natural_language_rules` (str):", f"[[ ## examples_text ## ]]\n{LISTED}"), 3),
+        (chat("Reflect.", "1. `new_instruction` (str):", f"[[ ## examples_with_feedback ## ]]\n{JUDGED}"), 0),
+        (chat("Advise.", "1. `module_advice` (dict[str, str]):", f"[[ ## program_inputs ## ]]\n{TOLD}"), 0),
     ]
 
 
@@ -80,6 +83,25 @@ EXAMPLES = (
     "["
     + ", ".join(f"Example({inputs | {'label': label}!r}) (input_keys={set(inputs)!r})" for inputs, label in CASES)
     + "]"
+)
+LISTED = "".join(
+    "Input Fields:\n" + "\n".join(f"{name}: {text}" for name, text in inputs.items())
+    + f"\n\n=========\nOutput Fields:\nlabel: {label}\n\n"
+    for inputs, label in CASES
+)  # fmt: skip
+JUDGED = json.dumps([{"Inputs": inputs, "Feedback": f"label, as labelled: {label}"} for inputs, label in CASES])
+TOLD = (
+    json.dumps({"failures": "It drips.", "root_cause": "leak"})
+    + """
+
+[[ ## oracle_metadata ## ]]
+{"component": "TOOLS", "rule": "Close the tap after use, once."}
+
+[[ ## modules_defn ## ]]
+- leak: Water came out.
+
+[[ ## module_names ## ]]
+["predict"]"""
 )
 OBSERVED = f"24 labelled examples were read.\n{sheet_of(CASES)}\n{sheet_of(CASES, 0.15)}"
 
@@ -132,7 +154,7 @@ def test_the_messages_are_left_as_they_were() -> None:
 def test_the_seed_changes_instructions_and_nothing_else() -> None:
     chats = prompts()
     written = {name: {answer(messages, seed) for seed in range(8)} for name, (messages, _) in enumerate(chats)}
-    assert [name for name, answers in written.items() if len(answers) > 1] == [6]
+    assert [name for name, answers in written.items() if len(answers) > 1] == [6, 9]
 
 
 def test_old_prompts_get_old_answers_until_the_version_rises() -> None:

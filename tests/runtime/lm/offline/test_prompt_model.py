@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 
-from dspy_reflex.runtime.lm.offline.cues import HEADING, read_sheets
-from dspy_reflex.runtime.lm.offline.prompt_model import BOOK_SHARES, instruct, observe
+from dspy_reflex.runtime.lm.offline.cues import HEADING, read_sheets, write_sheet
+from dspy_reflex.runtime.lm.offline.prompt_model import BOOK_SHARES, infer, instruct, observe
 from dspy_reflex.runtime.lm.offline.rulebook import read_book
 from tests.runtime.lm.offline.prompts import CASES, NEW, accuracy, with_sheet
 from tests.runtime.programs import HOUSE, any_text
@@ -104,3 +106,47 @@ def test_examples_of_one_class_give_no_cues() -> None:
 def test_an_output_of_ever_new_texts_is_no_choice() -> None:
     rows = [{"x": f"text {i}", "story": f"story number {i}"} for i in range(6)]
     assert HEADING not in observe({"examples": shown(rows, ("x",))})
+
+
+def listed(rows: Sequence[dict[str, str]], inputs: Sequence[str]) -> str:
+    """Examples as DSPy's InferRules lists them."""
+    text = ""
+    for row in rows:
+        asked = "\n".join(f"{name}: {value}" for name, value in row.items() if name in inputs)
+        told = "\n".join(f"{name}: {value}" for name, value in row.items() if name not in inputs)
+        text += f"Input Fields:\n{asked}\n\n=========\nOutput Fields:\n{told}\n\n"
+    return text
+
+
+def test_rules_inferred_from_listed_examples_are_what_examples_of_the_other_form_teach() -> None:
+    written = {infer({"examples_text": listed(CAUSES, tuple(CASES[0][0]))}, seed) for seed in range(8)}
+    assert {sheet for text in written for sheet in map(write_sheet, read_sheets(text))} == {
+        write_sheet(sheet) for sheet in read_sheets(OBSERVED)
+    }
+    assert accuracy(with_sheet(written.pop()), NEW) >= 0.75
+
+
+def test_a_book_is_inferred_from_listed_rules() -> None:
+    text = infer({"examples_text": listed(RULES, ("failures", "root_cause"))}, 0)
+    assert {entry.rule for entry in read_book(text)} <= {row["rule"] for row in RULES}
+    assert len(read_book(text)) >= BOOK_SHARES[-1] * len(RULES) - 1
+
+
+def test_a_text_with_lines_like_fields_is_one_field() -> None:
+    """What is no field of every example is part of a text."""
+    rows = [*CAUSES[:-1], {**CAUSES[-1], "actual_outcome": "error: 1\nlabel: none\nInput: x"}]
+    found = read_sheets(infer({"examples_text": listed(rows, tuple(CASES[0][0]))}, 0))
+    assert set(found[0].weights) == set(HOUSE.labels)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "nothing", "Input Fields:\n", "Input Fields:\na: b\n\n=========\nOutput Fields:\n"]
+)
+def test_what_is_no_list_of_examples_teaches_no_rules(text: str) -> None:
+    assert infer({"examples_text": text}, 0) == ""
+
+
+@given(any_text)
+def test_no_listed_examples_are_too_odd(text: str) -> None:
+    infer({"examples_text": text}, 0)
+    infer({"examples_text": listed([{"a": text, "label": str(i % 2)} for i in range(4)], ("a",))}, 0)

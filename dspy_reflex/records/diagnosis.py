@@ -28,7 +28,7 @@ class Diagnosis(Record):
     second: str | None = None
     """The next best label, if the program named one."""
     confidence: float = Field(ge=0.0, le=1.0)
-    """The program's own estimate that `root_cause` is right, in [0, 1]."""
+    """How probable the program holds `root_cause`, in [0, 1]; calibrated where it was, on the model it was compiled for."""
     needs_review: bool
     """True when a person should look before anything is built on this."""
     review_reason: str = ""

@@ -10,10 +10,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from dspy_reflex.errors import ProgramError
+from dspy_reflex.runtime.calibration import Calibration
+from dspy_reflex.runtime.retrieve import VECTORIZER, Retrieval
 
 FORMAT = "dspy-reflex/program"
 FORMAT_VERSION = 1
@@ -59,8 +62,20 @@ class Artifact:
 
     @property
     def threshold(self) -> float | None:
-        """Confidence below which an answer needs review; None where none was measured."""
+        """Confidence, calibrated if that can be, below which an answer needs review; None where none was measured."""
         return self.data["threshold"]
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """What turns stated confidence into a probability; None where none was fitted. It holds for `model` only."""
+        data = self.data.get("calibration")
+        return None if data is None else Calibration.from_json(data)
+
+    @cached_property
+    def retrieval(self) -> Retrieval | None:
+        """Where the examples shown with an input come from; None for a program that shows the same ones with any."""
+        data = self.data.get("retrieval")
+        return None if data is None else Retrieval.from_json(data, self.inputs)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -77,7 +92,16 @@ class Artifact:
         return f"{scores['on']} {scores['metric']} {scores['value']:.2f} [{low:.2f}, {high:.2f}], n={scores['n']}"
 
     def to_dspy(self) -> dict[str, Any]:
-        """The state that `dspy.Module.load_state` takes; its file form is what `dspy.Module.load` reads."""
+        """The state that `dspy.Module.load_state` takes; its file form is what `dspy.Module.load` reads.
+
+        Raises:
+            ProgramError: The program retrieves its examples, and a state has no room for an index.
+        """
+        if self.retrieval:
+            raise ProgramError(
+                f"{self.name} retrieves its examples for each input, which a state of DSPy's cannot hold; "
+                "`dspy_reflex.optimize.publish.load_module` makes the module that does the same in DSPy"
+            )
         fields = [*self.data["inputs"], *self.data["outputs"]]
         described = [{"prefix": field["prefix"], "description": field["desc"]} for field in fields]
         signature = {"instructions": self.data["instructions"], "fields": described}
@@ -136,23 +160,30 @@ def check(data: Any, where: str) -> Artifact:
         raise ProgramError(f"{where}: the program lacks {', '.join(missing)}; compile it again")
     if data["digest"] != digest_of(data):
         raise ProgramError(f"{where}: the program was changed after it was compiled (digest differs); compile it again")
+    artifact = Artifact(data)
     try:
-        well_formed = _well_formed(data)
-    except (TypeError, KeyError, AttributeError):
+        well_formed = _well_formed(artifact)
+    except (TypeError, KeyError, AttributeError, ValueError):
         well_formed = False
     if not well_formed:
         raise ProgramError(f"{where}: the program's parts do not have the form they should have; compile it again")
     _check_labels(data, where)
-    return Artifact(data)
+    _check_vectorizer(artifact, where)
+    return artifact
 
 
-def _well_formed(data: dict[str, Any]) -> bool:
-    """Whether what the runtime reads is of the types it expects; a missing key is an error of Python's."""
+def _well_formed(artifact: Artifact) -> bool:
+    """Whether what the runtime reads is of the types it expects; what cannot be read is an error of Python's."""
+    data = artifact.data
     texts = [data["program"], data["tail"], data["model"], data["instructions"], *data["labels"]]
     texts += [text for message in data["messages"] for text in (message["role"], message["content"])]
     texts += [field["name"] for field in (*data["inputs"], *data["outputs"])]
     texts += [choice for field in data["outputs"] for choice in field.get("choices", ())]
     lists = all(isinstance(data[key], list) for key in ("labels", "messages", "inputs", "outputs", "demos"))
+    if data.get("calibration") is not None:
+        Calibration.from_json(data["calibration"])
+    if artifact.retrieval:
+        texts.append(data["retrieval"]["vectorizer"])
     return lists and all(isinstance(text, str) for text in texts)
 
 
@@ -168,6 +199,15 @@ def _check_labels(data: dict[str, Any], where: str) -> None:
     causes = [cause["name"] for cause in data["taxonomy"]["causes"]]
     if causes != list(data["labels"]) or taxonomy_digest(data["taxonomy"]) != data["taxonomy_digest"]:
         raise ProgramError(f"{where}: the taxonomy is not the one its digest was made of; compile it again")
+
+
+def _check_vectorizer(artifact: Artifact, where: str) -> None:
+    found = artifact.data["retrieval"]["vectorizer"] if artifact.retrieval else VECTORIZER
+    if found != VECTORIZER:
+        raise ProgramError(
+            f"{where}: it retrieves by {found!r} and this version by {VECTORIZER!r}; "
+            "use the version that compiled it, or compile it again"
+        )
 
 
 def taxonomy_digest(taxonomy: Mapping[str, Any]) -> str:

@@ -19,11 +19,13 @@ from dspy_reflex.records.failure import Failure
 from dspy_reflex.records.proposal import MAX_RULE_CHARS, Proposal
 from dspy_reflex.records.taxonomy import NO_SECOND
 from dspy_reflex.runtime import library
-from dspy_reflex.runtime.answer import Answer, aask, ask
+from dspy_reflex.runtime.answer import Answer, aask, ask, read_answer
 from dspy_reflex.runtime.artifact import ANY_MODEL, Artifact, read
+from dspy_reflex.runtime.calibration import probability
 from dspy_reflex.runtime.inputs import cause_inputs, rule_inputs, written_by_others
 from dspy_reflex.runtime.lm.connect import connect
-from dspy_reflex.runtime.lm.model import LanguageModel
+from dspy_reflex.runtime.lm.model import Completion, LanguageModel, Message
+from dspy_reflex.runtime.render import render
 from dspy_reflex.untrusted import as_text, neutralise, quoted_in
 
 OFFLINE = "offline"
@@ -83,9 +85,18 @@ class CauseProgram(_Loaded):
         answer = ask(self.artifact, self.model, cause_inputs(fields))
         return self._diagnosis(fields, answer), answer
 
+    def chat(self, failure: FailureLike) -> list[Message]:
+        """What the model is asked about a failure, for those who ask it themselves."""
+        return render(self.artifact, cause_inputs(_plain(failure)))
+
+    def read(self, failure: FailureLike, completion: Completion) -> tuple[Diagnosis, Answer]:
+        """The diagnosis and the answer that a model's reply to `chat` amounts to."""
+        answer = read_answer(self.artifact, completion)
+        return self._diagnosis(_plain(failure), answer), answer
+
     def _diagnosis(self, fields: Mapping[str, Any], answer: Answer) -> Diagnosis:
         told = answer.fields or {}
-        cause, confidence = told.get("root_cause"), min(1.0, max(0.0, told.get("confidence", 0.0)))
+        cause, confidence = told.get("root_cause"), self._confidence(told)
         reason = self._why_review(answer, confidence)
         second = told.get("second")
         return Diagnosis(
@@ -103,6 +114,14 @@ class CauseProgram(_Loaded):
             model=self.model.name,
             score=self.score,
         )
+
+    def _confidence(self, told: Mapping[str, Any]) -> float:
+        """The probability of being right, as far as it is known; 0 where the answer does not state how sure it is."""
+        stated = probability(told.get("confidence"))
+        if stated is None:
+            return 0.0
+        calibration = self.artifact.calibration if self.at_home else None
+        return calibration.of(stated) if calibration else stated
 
     def _why_review(self, answer: Answer, confidence: float) -> str:
         if answer.problem:

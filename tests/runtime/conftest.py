@@ -20,15 +20,15 @@ def compiled(tmp_path_factory: pytest.TempPathFactory, quiet_environment: None) 
     """One of every kind: cues and demos for both programs, demos alone, and the bare guide."""
     folder = tmp_path_factory.mktemp("compiled")
 
-    def make(program: str, optimizer: str) -> Artifact:
+    def make(program: str, optimizer: str, **options: int) -> Artifact:
         run = folder / f"{program}-{optimizer}"
-        return compile_program(program, FAILURES, optimizer=optimizer, trials=2, out=folder, run=run).artifact
+        return compile_program(program, FAILURES, optimizer=optimizer, out=folder, run=run, **options).artifact
 
     return {
-        "cause": make("root_cause", "miprov2"),
+        "cause": make("root_cause", "miprov2", trials=2),
         "cause by demos": make("root_cause", "labeled_few_shot"),
         "cause by guide": published("root_cause", load_taxonomy()),
-        "rule": make("rule", "miprov2"),
+        "rule": make("rule", "miprov2", trials=2),
         "rule by guide": published("rule", load_taxonomy()),
     }
 

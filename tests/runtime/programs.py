@@ -12,7 +12,7 @@ from dspy_reflex.optimize.publish import publish
 from dspy_reflex.records.failure import Failure
 from dspy_reflex.records.taxonomy import RootCause, Taxonomy
 from dspy_reflex.runtime.artifact import Artifact
-from dspy_reflex.runtime.lm.model import Completion, Finish, Message
+from dspy_reflex.runtime.lm.model import PLAIN, Completion, Finish, Message, Sampling
 
 HOUSE = Taxonomy(
     name="house",
@@ -138,14 +138,14 @@ class ScriptedModel:
         self._finish: Finish = finish
         self._tokens = tokens
 
-    def complete(self, messages: list[Message]) -> Completion:
+    def complete(self, messages: list[Message], sampling: Sampling = PLAIN) -> Completion:
         self.asked.append(messages)
         said = self._say(messages)
         if isinstance(said, Exception):
             raise said
         return Completion(said, self._finish, *self._tokens)
 
-    async def acomplete(self, messages: list[Message]) -> Completion:
+    async def acomplete(self, messages: list[Message], sampling: Sampling = PLAIN) -> Completion:
         return self.complete(messages)
 
 

@@ -16,6 +16,7 @@ from dspy_reflex.optimize.modules import PROGRAMS
 from dspy_reflex.optimize.publish import adapter
 from dspy_reflex.records.taxonomy import Taxonomy
 from dspy_reflex.runtime.artifact import REQUIRED, Artifact, check, digest_of, dumps, read, seal
+from dspy_reflex.runtime.calibration import Calibration
 from dspy_reflex.runtime.inputs import cause_inputs
 from dspy_reflex.runtime.render import render
 from tests.runtime.programs import HOUSE, any_text, published
@@ -124,6 +125,7 @@ def test_another_label_set_is_refused() -> None:
     [
         *(("outputs", None), ("outputs", [{}]), ("outputs", ["root_cause"]), ("inputs", None), ("inputs", [{}])),
         *(("labels", None), ("messages", "system"), ("messages", [3]), ("tail", None), ("program", None)),
+        *(("calibration", []), ("calibration", {}), ("calibration", {"slope": -1, "shift": 0, "n": 72})),
     ],
 )
 def test_a_file_of_another_shape_is_refused_although_its_digest_is_right(key: str, value: Any) -> None:
@@ -160,6 +162,14 @@ def test_an_artefact_says_what_it_is(cause: Artifact) -> None:
     assert cause.inputs == ("task", "expected_outcome", "actual_outcome", "context")
     assert cause.labels == tuple(label["name"] for label in cause.data["taxonomy"]["causes"])
     assert cause.threshold is not None
+
+
+def test_an_artefact_may_carry_a_calibration() -> None:
+    """Older ones have no such key."""
+    curve = Calibration(slope=0.8, shift=-0.4, n=72)
+    assert ANY_PROGRAM.calibration is None
+    assert seal(content_of(ANY_PROGRAM, calibration=None)).calibration is None
+    assert seal(content_of(ANY_PROGRAM, calibration=curve.to_json())).calibration == curve
 
 
 def test_every_demo_names_the_row_it_came_from(compiled: Mapping[str, Artifact]) -> None:

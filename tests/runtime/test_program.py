@@ -17,6 +17,7 @@ from dspy_reflex.records.failure import Failure
 from dspy_reflex.records.proposal import MAX_RULE_CHARS
 from dspy_reflex.runtime import library
 from dspy_reflex.runtime.artifact import Artifact, dumps
+from dspy_reflex.runtime.calibration import Calibration
 from dspy_reflex.runtime.lm.offline import OfflineModel
 from dspy_reflex.runtime.program import CauseProgram, RuleProgram, load_program
 from tests.runtime.programs import (
@@ -29,6 +30,7 @@ from tests.runtime.programs import (
     rule_answer,
 )
 
+HALF = Calibration(slope=0.5, shift=-1.0, n=72)
 SCORES = {"metric": "macro-F1", "value": 0.5, "interval": [0.4, 0.6], "n": 48, "on": "val"}
 TEXT = "The tap drips.\nHTTP 503 Service\tUnavailable from the stock service"
 
@@ -100,7 +102,7 @@ def test_a_second_cause_is_another_cause_or_none(second: str, found: str | None)
 
 
 @pytest.mark.parametrize(
-    ("said", "confidence"), [("0.25", 0.25), ("1.5", 1.0), ("-3", 0.0), ("inf", 1.0), ("-inf", 0.0), ("nan", 0.0)]
+    ("said", "confidence"), [("0.25", 0.25), ("1.5", 1.0), ("-3", 0.0), ("inf", 0.0), ("-inf", 0.0), ("nan", 0.0)]
 )
 def test_confidence_is_a_probability(said: str, confidence: float) -> None:
     assert diagnosed(cause_answer(confidence=said)).confidence == confidence
@@ -132,6 +134,26 @@ def test_a_refusal_has_no_cause_and_is_marked() -> None:
     assert found.needs_review
     assert found.review_reason.startswith("refusal: ")
     assert found.signature
+
+
+@pytest.mark.parametrize(("stated", "review"), [("0.9", ""), ("0.85", "confidence 0.46 is below the threshold 0.50")])
+def test_confidence_is_calibrated_and_the_threshold_is_on_what_comes_of_it(stated: str, review: str) -> None:
+    """.85 is worth less than .5 here."""
+    found = diagnosed(cause_answer(confidence=stated), calibration=HALF.to_json())
+    assert found.confidence == HALF.of(float(stated))
+    assert found.review_reason == review
+
+
+@pytest.mark.parametrize("answer", ["leak", cause_answer(confidence="nan")])
+def test_no_confidence_is_none_after_calibration(answer: str) -> None:
+    """What was not stated cannot be worth anything."""
+    assert diagnosed(answer, calibration=HALF.to_json()).confidence == 0
+
+
+def test_calibration_holds_for_one_model_only() -> None:
+    found = diagnosed(cause_answer(confidence="0.9"), calibration=HALF.to_json(), model="openai/x")
+    assert found.confidence == 0.9
+    assert "was compiled for openai/x, not for offline/1" in found.review_reason
 
 
 def test_on_another_model_it_warns_and_quotes_no_score() -> None:

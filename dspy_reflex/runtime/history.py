@@ -1,0 +1,148 @@
+"""Who became current, when and why: `history.jsonl` beside `current.json`, one line a move, never rewritten.
+
+A program becomes current in three steps, each safe to die after: its file, the line of history, `current.json`. What is
+current is always what `current.json` says; a line whose change was never made is passed over when the way back is
+looked for. A line that cannot be read stays where it is, is named, and harms no other.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from pydantic import ValidationError
+
+from dspy_reflex.errors import ProgramError
+from dspy_reflex.files import write_atomic
+from dspy_reflex.records.move import Move
+from dspy_reflex.runtime.artifact import Artifact, dumps, read
+from dspy_reflex.runtime.library import current, set_current
+
+HISTORY = "history.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The moves of one program, oldest first."""
+
+    moves: tuple[Move, ...]
+    damaged: tuple[str, ...]
+    """`file:line` of every line that cannot be read."""
+
+    def decided(self, rows: str) -> int:
+        """How often a test set has decided, for whatever model; `rows` is its digest."""
+        return sum(move.rows == rows for move in self.moves)
+
+    def previous(self, model: str, version: str) -> str | None:
+        """The version that was current for a model before this one; None if there was none."""
+        line: list[str] = []
+        for move in self.moves:
+            if move.model == model and move.action != "refuse":
+                line = _up_to(line, move.before) if move.before else []
+                line = _up_to(line, move.after) if move.action == "rollback" else [*line, move.after]
+        return next(iter(_up_to(line, version)[-2:-1]), None)
+
+
+def _up_to(line: list[str], version: str) -> list[str]:
+    """The line of succession as it was when a version was last current; one that nobody noted is put at its end."""
+    if version not in line:
+        return [*line, version]
+    return line[: len(line) - line[::-1].index(version)]
+
+
+def history(folder: Path, program: str) -> History:
+    """Read what was decided about a program in a library; empty where nothing was."""
+    path = folder / program / HISTORY
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return History((), ())
+    found = [(number, _move(line)) for number, line in enumerate(lines, start=1) if line.strip()]
+    return History(
+        tuple(move for _, move in found if move), tuple(f"{path}:{number}" for number, move in found if not move)
+    )
+
+
+def _move(line: bytes) -> Move | None:
+    try:
+        return Move.model_validate_json(line)
+    except ValidationError:
+        return None
+
+
+def note(folder: Path, program: str, move: Move) -> None:
+    """Append one move; it is on the disk when this returns."""
+    path = folder / program / HISTORY
+    path.parent.mkdir(parents=True, exist_ok=True)
+    line = move.model_dump_json(by_alias=True, exclude_none=True).encode() + b"\n"
+    with path.open("ab+") as file:
+        file.write(line if _on_a_new_line(file) else b"\n" + line)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _on_a_new_line(file: BinaryIO) -> bool:
+    """Whether what is appended starts a line: not after one that was torn by a crash."""
+    if file.tell() == 0:
+        return True
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) == b"\n"
+
+
+def first(folder: Path, artifact: Artifact) -> bool:
+    """Make a program current if its model has none yet; says whether it did. All later ones need `promote`."""
+    if artifact.model in current(folder, artifact.program):
+        return False
+    reason = "the first program of its model"
+    promote(folder, artifact, Move(action="first", model=artifact.model, after=artifact.version, reason=reason))
+    return True
+
+
+def promote(folder: Path, artifact: Artifact, move: Move) -> None:
+    """Put a program into the library and make it its model's current one.
+
+    Args:
+        folder: The library.
+        artifact: The program.
+        move: Why; `before` is what it was compared with or, where the model had none, None.
+
+    Raises:
+        ProgramError: Another program has become current in the meantime, or `current.json` is damaged.
+    """
+    now = current(folder, artifact.program).get(artifact.model)
+    if now != move.before:
+        raise ProgramError(
+            f"{folder / artifact.program}: {now or 'no program'} is current for {artifact.model} by now, not "
+            f"{move.before or 'none'}; promote again to compare with it"
+        )
+    write_atomic(folder / artifact.program / f"{artifact.version}.json", dumps(artifact).encode())
+    note(folder, artifact.program, move)
+    set_current(folder, artifact)
+
+
+def rollback(folder: Path, program: str, model: str, by: str | None = None) -> Move:
+    """Make the previous program of a model current again.
+
+    Raises:
+        ProgramError: There is none, or its file is gone or damaged.
+    """
+    now = current(folder, program).get(model)
+    before = history(folder, program).previous(model, now) if now else None
+    if now is None or before is None:
+        raise ProgramError(
+            f"{folder / program}: there is no program to go back to for {model}; "
+            "`dspy-reflex programs history` shows the moves"
+        )
+    artifact = read(folder / program / f"{before}.json")
+    move = Move(action="rollback", model=model, before=now, after=before, reason=f"back from {now}", by=by)
+    note(folder, program, move)
+    set_current(folder, artifact)
+    return move
+
+
+def can_go_back(folder: Path, program: str) -> list[str]:
+    """The models whose current program has a previous one."""
+    known = history(folder, program)
+    return [model for model, version in current(folder, program).items() if known.previous(model, version)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ from dspy_reflex.benchmark.rule_score import RuleScore, score_rule
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.runtime.answer import Answer, Problem, ask
 from dspy_reflex.runtime.artifact import Artifact
+from dspy_reflex.runtime.calibration import probability
 from dspy_reflex.runtime.inputs import rule_inputs
 from dspy_reflex.runtime.lm.model import LanguageModel
 
@@ -35,6 +35,11 @@ class Contender:
     artifact: Artifact
     model: LanguageModel
 
+    @property
+    def at_home(self) -> bool:
+        """Whether it was compiled for this model; elsewhere neither its threshold nor its calibration holds."""
+        return self.artifact.model == self.model.name
+
 
 @dataclass(frozen=True, slots=True)
 class CauseAnswer:
@@ -43,11 +48,15 @@ class CauseAnswer:
     label: str | None
     """None if there was no usable answer."""
     confidence: float | None
-    """In [0, 1]; None if there was none, or none that is a probability."""
+    """In [0, 1], calibrated if the program can; None if there was none, or none that is a probability."""
     problem: Problem = ""
     seconds: float = 0.0
     needs_review: bool = False
     """Whether a person is asked: no usable answer, no threshold, or a confidence below it."""
+    tokens: int = 0
+    """Input and output together, as the provider counted them; 0 when it did not say."""
+    stated: float | None = None
+    """The confidence before it was calibrated; None if it was not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +68,8 @@ class RuleProposed:
     score: RuleScore
     problem: Problem = ""
     seconds: float = 0.0
+    tokens: int = 0
+    """Input and output together, as the provider counted them; 0 when it did not say."""
 
 
 def cause_answers(
@@ -70,7 +81,8 @@ def cause_answers(
         ModelUnavailableError: The model could not be reached: an outage is never scored.
     """
     told = map(_cause_answer, _ask(contender, [row.inputs for row in rows], concurrency, tick))
-    return tuple(replace(answer, needs_review=_unsure(answer, contender)) for answer in told)
+    calibrated = (_calibrated(answer, contender) for answer in told)
+    return tuple(replace(answer, needs_review=_unsure(answer, contender)) for answer in calibrated)
 
 
 def rule_answers(
@@ -135,25 +147,29 @@ def _ticked(answer: Answer, tick: Tick) -> Answer:
 
 
 def _cause_answer(answer: Answer) -> CauseAnswer:
+    tokens = answer.input_tokens + answer.output_tokens
     if answer.fields is None:
-        return CauseAnswer(None, None, answer.problem, answer.seconds)
-    return CauseAnswer(answer.fields["root_cause"], _probability(answer.fields.get("confidence")), "", answer.seconds)
+        return CauseAnswer(None, None, answer.problem, answer.seconds, tokens=tokens)
+    confidence = probability(answer.fields.get("confidence"))
+    return CauseAnswer(answer.fields["root_cause"], confidence, "", answer.seconds, tokens=tokens)
+
+
+def _calibrated(answer: CauseAnswer, contender: Contender) -> CauseAnswer:
+    """As `CauseProgram` has it."""
+    calibration = contender.artifact.calibration if contender.at_home else None
+    if calibration is None or answer.confidence is None:
+        return answer
+    return replace(answer, confidence=calibration.of(answer.confidence), stated=answer.confidence)
 
 
 def _unsure(answer: CauseAnswer, contender: Contender) -> bool:
-    """As `CauseProgram` has it: a threshold holds for the model that it was chosen with."""
-    threshold = contender.artifact.threshold if contender.artifact.model == contender.model.name else None
+    """As `CauseProgram` has it."""
+    threshold = contender.artifact.threshold if contender.at_home else None
     return answer.label is None or threshold is None or (answer.confidence or 0.0) < threshold
-
-
-def _probability(value: object) -> float | None:
-    """A confidence that can be scored; some models answer 85 or nan."""
-    if not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return min(1.0, max(0.0, float(value)))
 
 
 def _proposed(answer: Answer, row: LabelledFailure) -> RuleProposed:
     fields = answer.fields or {}
     component, rule = str(fields.get("component") or ""), str(fields.get("rule") or "")
-    return RuleProposed(component, rule, score_rule(rule, component, row), answer.problem, answer.seconds)
+    tokens = answer.input_tokens + answer.output_tokens
+    return RuleProposed(component, rule, score_rule(rule, component, row), answer.problem, answer.seconds, tokens)

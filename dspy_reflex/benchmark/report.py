@@ -1,36 +1,44 @@
-"""A benchmark as a Markdown file and, for root causes, a confusion matrix as PNG. Labels and ids only, no failure text.
+"""A benchmark as a Markdown file and, for root causes, pictures of confusion and confidence. Labels and ids only, no failure text.
 
-The same report gives the same bytes, dates and versions left out. A folder gets both files or, if one cannot be made,
-neither.
+The same report gives the same bytes, dates and versions left out. A folder gets all files or, if one cannot be made,
+none.
 """
 
 from __future__ import annotations
 
-import io
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from dspy_reflex.benchmark.confidence import PRECISION, ConfidenceScore
+from dspy_reflex.benchmark.markdown import safe, table
+from dspy_reflex.benchmark.pictures import NO_ANSWER, confusion_figure, png, reliability_figure
 from dspy_reflex.benchmark.predict import CauseAnswer
 from dspy_reflex.benchmark.results import AbstainReport, CauseReport, RuleReport
 from dspy_reflex.benchmark.scores import AbstainRow, CauseRow, Column, RuleRow, Versus
-from dspy_reflex.benchmark.statistics import Interval
-from dspy_reflex.errors import MissingExtraError
+from dspy_reflex.benchmark.statistics import BINS, Interval
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.files import write_atomic
-from dspy_reflex.untrusted import neutralise
 
-NO_ANSWER = "no answer"
 Report = CauseReport | RuleReport | AbstainReport
 MISTAKES = 5
 """How many of the most confident mistakes are listed."""
 WORST = 3
 """How many of the worst classes are named."""
+ABOUT_CONFIDENCE = (
+    f"ECE: {BINS} bins of equal width. By chance: the ECE below which 95 of 100 perfectly calibrated programs with these "
+    "confidences would stay. Before: of the confidence that the model stated. AUROC: how often a right answer is surer "
+    f"than a wrong one. Covered: the largest share of failures whose answers, the surest first, are right {PRECISION:.0%} "
+    "of the time; its cut is chosen on these rows."
+)
 
 
 def write_report(report: Report, folder: Path) -> list[Path]:
-    """Write `report.md`, and for root causes `confusion.png` of the first row; the files are returned.
+    """Write `report.md`, and for root causes `confusion.png` and `reliability.png` of the first row.
+
+    Returns:
+        The files. There is no `reliability.png` where no answer came with a confidence.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -38,6 +46,8 @@ def write_report(report: Report, folder: Path) -> list[Path]:
     files = {"report.md": render(report).encode()}
     if isinstance(report, CauseReport):
         files["confusion.png"] = confusion_png(report)
+        if sure := report.rows[0].confidence:
+            files["reliability.png"] = png(reliability_figure(sure.bins, sure.bins_before, _title(report)))
     for name, content in files.items():
         write_atomic(folder / name, content)
     return [folder / name for name in files]
@@ -47,7 +57,7 @@ def render(report: Report) -> str:
     """The Markdown text of a report."""
     kind, body = _kind_and_body(report)
     about = (
-        f"{report.n} failures in {report.units} units (families or groups) of {_safe(report.dataset or 'a data set')}."
+        f"{report.n} failures in {report.units} units (families or groups) of {safe(report.dataset or 'a data set')}."
     )
     how = "Intervals: 95 %, bootstrap over units. Refusals and unparsable answers are misses."
     return "\n\n".join([f"# Benchmark of {kind}", f"{about} {how}", *body]) + "\n"
@@ -70,12 +80,13 @@ def _abstain_table(rows: Sequence[AbstainRow]) -> str:
         (_name(row), row.kind, _score(row.needs_review, row.interval), str(row.refusals), str(row.unparsable))
         for row in rows
     ]
-    return _table(head, lines)
+    return table(head, lines)
 
 
 def _cause_body(report: CauseReport) -> list[str]:
-    body = ["## Scores", _cause_table(report.rows), "## Per class", _class_table(report.rows)]
-    body += [f"## Confusion of {_safe(report.rows[0].name)}", _confusion_table(report)]
+    body = ["## Scores", _cause_table(report.rows), "## Confidence", _confidence_table(report.rows)]
+    body += ["## Per class", _class_table(report.rows)]
+    body += [f"## Confusion of {safe(report.rows[0].name)}", _confusion_table(report)]
     body += _slices(report, _cause_table)
     return [*body, "## Where it loses", _worst(report.rows[0]), _mistakes(report)]
 
@@ -85,13 +96,13 @@ def _rule_body(report: RuleReport) -> list[str]:
     body += _slices(report, _rule_table)
     lowest = sorted(report.rows[0].parts.items(), key=lambda item: item[1].score)[:WORST]
     named = ", ".join(f"{name} ({part.score:.2f})" for name, part in lowest)
-    return [*body, "## Where it loses", f"Lowest parts of {_safe(report.rows[0].name)}: {named}."]
+    return [*body, "## Where it loses", f"Lowest parts of {safe(report.rows[0].name)}: {named}."]
 
 
 def _slices(report: CauseReport | RuleReport, table: Callable[[Any], str]) -> list[str]:
     parts: list[str] = []
     for part in report.slices:
-        parts += [f"## {_safe(report.by or '')}: {_safe(part.value)} (n={part.n})", table(part.rows)]
+        parts += [f"## {safe(report.by or '')}: {safe(part.value)} (n={part.n})", table(part.rows)]
     return parts
 
 
@@ -102,8 +113,6 @@ def _cause_table(rows: Sequence[CauseRow]) -> str:
         "macro-F1",
         "accuracy",
         "hit rate",
-        "Brier",
-        "ECE",
         "review",
         "right unasked",
         "refused",
@@ -114,16 +123,32 @@ def _cause_table(rows: Sequence[CauseRow]) -> str:
     lines = [
         (
             _name(row), row.kind, _score(row.macro_f1, row.interval), _score(row.accuracy, row.accuracy_interval),
-            f"{row.hit_rate:.2f}", _maybe(row.brier), _maybe(row.ece), f"{row.needs_review:.2f}", _maybe(row.accuracy_unasked), str(row.refusals), str(row.unparsable),
+            f"{row.hit_rate:.2f}", f"{row.needs_review:.2f}", _maybe(row.accuracy_unasked), str(row.refusals), str(row.unparsable),
             _versus(row.vs_first), _maybe(row.vs_first.mcnemar_p if row.vs_first else None, 3),
         )
         for row in rows
     ]  # fmt: skip
-    return _table(head, lines)
+    return table(head, lines)
+
+
+def _confidence_table(rows: Sequence[CauseRow]) -> str:
+    head = ("name", "ECE", "by chance", "ECE before", "Brier", "Brier before", "AUROC", f"covered at {PRECISION:.0%}")
+    lines = [
+        (
+            _name(row), f"{sure.ece:.3f}", f"{sure.ece_by_chance:.3f}", _maybe(sure.ece_before, 3), f"{sure.brier:.3f}",
+            _maybe(sure.brier_before, 3), _auroc(sure), f"{sure.coverage:.2f}",
+        )
+        for row in rows if (sure := row.confidence)
+    ]  # fmt: skip
+    return f"{ABOUT_CONFIDENCE}\n\n{table(head, lines)}" if lines else "No answer came with a confidence."
+
+
+def _auroc(sure: ConfidenceScore) -> str:
+    return "" if sure.auroc is None else _score(sure.auroc, sure.auroc_interval)
 
 
 def _class_table(rows: Sequence[CauseRow]) -> str:
-    head = ("label", "n", "precision", "recall", *(f"F1 {_safe(row.name)}" for row in rows))
+    head = ("label", "n", "precision", "recall", *(f"F1 {safe(row.name)}" for row in rows))
     lines = [
         (
             score.label, str(score.support), f"{score.precision:.2f}", f"{score.recall:.2f}",
@@ -131,7 +156,7 @@ def _class_table(rows: Sequence[CauseRow]) -> str:
         )
         for place, score in enumerate(rows[0].per_class)
     ]  # fmt: skip
-    return f"Precision and recall are those of {_safe(rows[0].name)}.\n\n{_table(head, lines)}"
+    return f"Precision and recall are those of {safe(rows[0].name)}.\n\n{table(head, lines)}"
 
 
 def _rule_table(rows: Sequence[RuleRow]) -> str:
@@ -143,14 +168,14 @@ def _rule_table(rows: Sequence[RuleRow]) -> str:
         )
         for row in rows
     ]  # fmt: skip
-    return _table(head, lines)
+    return table(head, lines)
 
 
 def _parts_table(rows: Sequence[RuleRow]) -> str:
     lines = [
         (part, *(_score(row.parts[part].score, row.parts[part].interval) for row in rows)) for part in rows[0].parts
     ]
-    return _table(("part", *(_safe(row.name) for row in rows)), lines)
+    return table(("part", *(safe(row.name) for row in rows)), lines)
 
 
 def confusion(report: CauseReport) -> list[list[int]]:
@@ -165,13 +190,13 @@ def _confusion_table(report: CauseReport) -> str:
         (label, *(str(count) for count in counts))
         for label, counts in zip(report.labels, confusion(report), strict=True)
     ]
-    return _table(("gold \\ answer", *report.labels, NO_ANSWER), lines)
+    return table(("gold \\ answer", *report.labels, NO_ANSWER), lines)
 
 
 def _worst(row: CauseRow) -> str:
     lowest = sorted((score for score in row.per_class if score.support), key=lambda score: score.f1)[:WORST]
-    named = ", ".join(f"{_safe(score.label)} (F1 {score.f1:.2f}, n={score.support})" for score in lowest)
-    return f"Lowest classes of {_safe(row.name)}: {named}."
+    named = ", ".join(f"{safe(score.label)} (F1 {score.f1:.2f}, n={score.support})" for score in lowest)
+    return f"Lowest classes of {safe(row.name)}: {named}."
 
 
 def _mistakes(report: CauseReport) -> str:
@@ -183,24 +208,12 @@ def _mistakes(report: CauseReport) -> str:
     lines = [_mistake(case, answer) for case, answer in wrong[:MISTAKES]]
     if not lines:
         return "It made no mistakes here."
-    return f"Its most confident mistakes:\n\n{_table(('id', 'gold', 'answer', 'confidence', 'acceptable'), lines)}"
+    return f"Its most confident mistakes:\n\n{table(('id', 'gold', 'answer', 'confidence', 'acceptable'), lines)}"
 
 
 def _mistake(case: LabelledFailure, answer: CauseAnswer) -> tuple[str, ...]:
     acceptable = "yes" if answer.label in case.also_acceptable else "no"
     return (case.id, str(case.root_cause), str(answer.label), _maybe(answer.confidence), acceptable)
-
-
-def _table(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
-    rows = [list(map(_safe, line)) for line in lines]
-    titles = list(map(_safe, head))
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (titles, ["---"] * len(titles), *rows))
-
-
-def _safe(text: str) -> str:
-    """A name or id that cannot break a table or become markup: ids come from the failures."""
-    plain = " ".join(neutralise(text).split())
-    return "".join(f"\\{letter}" if letter in "|\\`<>*[]" else letter for letter in plain)
 
 
 def _name(row: CauseRow | RuleRow | AbstainRow) -> str:
@@ -225,30 +238,8 @@ def confusion_png(report: CauseReport) -> bytes:
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    picture = io.BytesIO()
-    _figure(report).savefig(picture, format="png", dpi=120, metadata={"Software": None})
-    return picture.getvalue()
+    return png(confusion_figure(confusion(report), report.labels, _title(report)))
 
 
-def _figure(report: CauseReport) -> Any:
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("a picture of the confusion matrix", "compile") from None
-    size = 3.0 + 0.6 * len(report.labels)
-    figure: Any = Figure(figsize=(size + 0.6, size), layout="constrained")
-    FigureCanvasAgg(figure)  # draws without a display, and without the state that pyplot keeps
-    axes: Any = figure.subplots()
-    counts = confusion(report)
-    axes.imshow(counts, cmap="Blues", aspect="auto")
-    top = max(max(line) for line in counts)
-    for y, line in enumerate(counts):
-        for x, count in enumerate(line):
-            axes.text(x, y, str(count), ha="center", va="center", color="white" if count > top / 2 else "black")
-    axes.set_xticks(range(len(report.labels) + 1), [*report.labels, NO_ANSWER], rotation=45, ha="right")
-    axes.set_yticks(range(len(report.labels)), report.labels)
-    axes.set_xlabel("answer")
-    axes.set_ylabel("gold")
-    axes.set_title(f"{report.rows[0].name}, n={report.n}", parse_math=False)
-    return figure
+def _title(report: CauseReport) -> str:
+    return f"{report.rows[0].name}, n={report.n}"

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
 
 from dspy_reflex.benchmark import statistics
+from dspy_reflex.benchmark.confidence import ConfidenceScore, confidence_score
 from dspy_reflex.benchmark.predict import CauseAnswer, Kind, RuleProposed
 from dspy_reflex.benchmark.rule_score import PARTS
 from dspy_reflex.benchmark.statistics import ClassScore, Interval
@@ -56,9 +57,8 @@ class CauseRow:
     per_class: tuple[ClassScore, ...]
     hit_rate: float
     """Share of answers that some careful reader would accept."""
-    brier: float | None
-    """Of the answers that came with a confidence; None if none did."""
-    ece: float | None
+    confidence: ConfidenceScore | None
+    """None if no answer came with a confidence."""
     needs_review: float
     """Share that a person is asked about. A baseline never asks."""
     accuracy_unasked: float | None
@@ -155,9 +155,6 @@ def _cause_row(
     gold, units = [str(row.root_cause) for row in rows], [row.unit for row in rows]
     answers = [answer.label for answer in column.answers]
     right = [one == other for one, other in zip(gold, answers, strict=True)]
-    sure = [(answer.confidence, hit) for answer, hit in zip(column.answers, right, strict=True)]
-    confidences = [confidence for confidence, _ in sure if confidence is not None]
-    hits = [hit for confidence, hit in sure if confidence is not None]
     return CauseRow(
         name=column.name,
         kind=column.kind,
@@ -167,8 +164,7 @@ def _cause_row(
         accuracy_interval=statistics.mean_interval([float(hit) for hit in right], units),
         per_class=statistics.per_class(gold, answers, labels),
         hit_rate=statistics.hit_rate(gold, [row.also_acceptable for row in rows], answers),
-        brier=statistics.brier(confidences, hits) if hits else None,
-        ece=statistics.ece(confidences, hits) if hits else None,
+        confidence=confidence_score(column.answers, right, units),
         needs_review=_asked(column),
         accuracy_unasked=_unasked(column, right),
         vs_first=None if column is first else _versus(gold, units, answers, [answer.label for answer in first.answers]),

@@ -85,14 +85,14 @@ def interval(gold: Labels, answers: Answers, units: Sequence[str], seed: int = 0
     """Bootstrap interval of macro-F1."""
     counts = _Counts(gold, units)
     score = counts.macro_f1_of(answers)
-    return _bootstrap(score, counts.units, (0.0, 1.0), seed)
+    return bootstrap(score, counts.units, (0.0, 1.0), seed)
 
 
 def difference_interval(gold: Labels, first: Answers, second: Answers, units: Sequence[str], seed: int = 0) -> Interval:
     """Paired bootstrap interval of macro-F1 of `first` minus that of `second`, on the same resamples."""
     counts = _Counts(gold, units)
     one, other = counts.macro_f1_of(first), counts.macro_f1_of(second)
-    return _bootstrap(lambda weights: one(weights) - other(weights), counts.units, (-1.0, 1.0), seed)
+    return bootstrap(lambda weights: one(weights) - other(weights), counts.units, (-1.0, 1.0), seed)
 
 
 def mean_interval(values: Sequence[float], units: Sequence[str], seed: int = 0) -> Interval:
@@ -109,7 +109,7 @@ def _mean_interval(values: Sequence[float], units: Sequence[str], possible: Inte
     np = _numpy()
     names, member, sizes = np.unique(list(units), return_inverse=True, return_counts=True)
     sums = np.bincount(member, weights=np.asarray(values, dtype=float))
-    return _bootstrap(lambda weights: (weights @ sums) / (weights @ sizes), len(names), possible, seed)
+    return bootstrap(lambda weights: (weights @ sums) / (weights @ sizes), len(names), possible, seed)
 
 
 def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> float:
@@ -119,6 +119,15 @@ def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> float:
     if only_first + only_second == 0:
         return 1.0
     return float(_scipy_stats().binomtest(only_first, only_first + only_second, 0.5).pvalue)
+
+
+def holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """P-values corrected for their number, in the same order (S. Holm, Scandinavian Journal of Statistics 6, 1979)."""
+    corrected, least = [0.0] * len(p_values), 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
+        corrected[place] = least
+    return tuple(corrected)
 
 
 def _equal(gold: str, answer: str | None) -> bool:
@@ -170,8 +179,8 @@ def _macro_f1(right: Floats, predicted: Floats, support: Floats) -> Floats:
     return (f1 * (support > 0)).sum(axis=-1) / (support > 0).sum(axis=-1)
 
 
-def _bootstrap(score: Callable[[Floats], Floats], units: int, possible: Interval, seed: int) -> Interval:
-    """Percentile interval of a score, which takes the number of times that each unit was drawn."""
+def bootstrap(score: Callable[[Floats], Floats], units: int, possible: Interval, seed: int) -> Interval:
+    """Percentile interval of a score, which takes the number of times that each unit was drawn, a resample a row."""
     if units < 2:
         return possible
     np = _numpy()

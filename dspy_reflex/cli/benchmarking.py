@@ -44,7 +44,7 @@ EVERY = 200
 @leave_out_option
 @skip_bad_option
 @concurrency_option
-@click.option("--report", type=FILE, help="Folder for report.md and confusion.png.")
+@click.option("--report", type=FILE, help="Folder for report.md and its pictures.")
 @as_json
 def command(
     program: str, datasets: tuple[Path, ...], split: str | None, files: tuple[Path, ...], lm: str, baselines: bool,
@@ -64,12 +64,12 @@ def command(
     artifacts = [read(path) for path in files] or [find(program, model.name)]
     taxonomy = Taxonomy.model_validate(artifacts[0].data["taxonomy"])
     places = default_datasets(datasets)
-    name, rows = _rows(places, split, taxonomy, leave_out, skip_bad)
+    name, rows = chosen_rows(places, split, taxonomy, leave_out, skip_bad)
     contenders = _contenders(artifacts, model, baselines)
     asking: dict[str, Any] = {
         "allow_seen": allow_seen,
         "concurrency": concurrency,
-        "progress": _progress(),
+        "progress": progress(),
         "dataset": name,
     }
     if program == "root_cause" and rows and all(row.root_cause is None for row in rows):
@@ -86,13 +86,14 @@ def command(
         click.echo(render(found), nl=False)
 
 
-def _rows(
+def chosen_rows(
     places: tuple[Path, ...],
     split: str | None,
     taxonomy: Taxonomy,
-    left_out: tuple[tuple[str, str], ...],
-    skip_bad: bool,
+    left_out: tuple[tuple[str, str], ...] = (),
+    skip_bad: bool = False,
 ) -> tuple[str, list[LabelledFailure]]:
+    """The rows to score on, of one split (default: test) of each data set, and what to call them."""
     from dspy_reflex.evalset.collect import collect
     from dspy_reflex.evalset.load import SINGLE_SPLIT
 
@@ -120,19 +121,25 @@ def _trainset(
 
 def _contenders(artifacts: list[Artifact], model: Any, baselines: bool) -> list[Any]:
     from dspy_reflex.benchmark.predict import Contender
+
+    contenders = [Contender(one.name, "program", one, model) for one in artifacts]
+    return [*contenders, uncompiled(artifacts[0], model)] if baselines else contenders
+
+
+def uncompiled(artifact: Artifact, model: Any) -> Any:
+    """The contender that a program was before it was compiled."""
+    from dspy_reflex.benchmark.predict import Contender
     from dspy_reflex.optimize.modules import PROGRAMS
     from dspy_reflex.optimize.publish import publish
     from dspy_reflex.records.taxonomy import Taxonomy
 
-    contenders = [Contender(one.name, "program", one, model) for one in artifacts]
-    if baselines:
-        taxonomy = Taxonomy.model_validate(artifacts[0].data["taxonomy"])
-        plain = publish(PROGRAMS[artifacts[0].program](taxonomy), taxonomy, model=model.name)
-        contenders.append(Contender("uncompiled", "uncompiled", plain, model))
-    return contenders
+    taxonomy = Taxonomy.model_validate(artifact.data["taxonomy"])
+    plain = publish(PROGRAMS[artifact.program](taxonomy), taxonomy, model=model.name)
+    return Contender("uncompiled", "uncompiled", plain, model)
 
 
-def _progress() -> Any:
+def progress() -> Any:
+    """What tells a benchmark's progress on stderr."""
     say = teller()
 
     def tell(done: int, total: int) -> None:

@@ -1,4 +1,4 @@
-"""`dspy-reflex programs`: what there is, what is in it, and whether it still renders as DSPy does."""
+"""`dspy-reflex programs`: what there is, what is in it, how it became current, whether it still renders as in DSPy."""
 
 from __future__ import annotations
 
@@ -10,10 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dspy_reflex.cli.common import FILE, PROGRAM, as_json, need_compile, print_json, taxonomy_option
+from dspy_reflex.cli.common import (
+    FILE,
+    PROGRAM,
+    as_json,
+    library_option,
+    need_compile,
+    print_json,
+    taxonomy_option,
+)  # fmt: skip
 from dspy_reflex.errors import ProgramError
 
 if TYPE_CHECKING:
+    from dspy_reflex.records.move import Move
     from dspy_reflex.runtime.artifact import Artifact
 
 ALPHABET = "abc XYZ 0189 _-.,:;'\"`{}[]()<>#|\\/\n\t\u00e9\u00df\u4e2d\u2028\U0001f600"
@@ -22,7 +31,7 @@ ALPHABET = "abc XYZ 0189 _-.,:;'\"`{}[]()<>#|\\/\n\t\u00e9\u00df\u4e2d\u2028\U00
 
 @click.group("programs")
 def command() -> None:
-    """List, show, verify and export programs, and write guide-only ones."""
+    """List, show, verify, export and roll back programs, and write guide-only ones."""
 
 
 @command.command("list")
@@ -72,8 +81,14 @@ def show(path: Path, as_json: bool) -> None:
     click.echo(f"threshold  {one.threshold}")
     click.echo(f"data       {data['data']['name']}: {len(data['data']['train'])} train, {len(data['data']['val'])} val")
     click.echo(f"labels     {', '.join(one.labels)}")
-    click.echo(f"demos      {', '.join(str(demo['id']) for demo in data['demos']) or 'none'}\n")
+    click.echo(f"demos      {', '.join(str(demo['id']) for demo in data['demos']) or _retrieved(one)}\n")
     click.echo(data["instructions"])
+
+
+def _retrieved(one: Artifact) -> str:
+    if not one.retrieval:
+        return "none"
+    return f"the {one.retrieval.k} nearest of {len(one.retrieval.answers)} examples, retrieved for each input"
 
 
 @command.command("verify")
@@ -89,13 +104,21 @@ def verify(path: Path, inputs: int, as_json: bool) -> None:
     installed = version("dspy")
     module, rng = load_module(one), random.Random(0)
     for i in range(inputs):
-        values = {name: "".join(rng.choices(ALPHABET, k=rng.randrange(400))) for name in one.inputs}
+        values = _random_values(one, rng)
         if not same_rendering(one, module, values):
             raise ProgramError(f"{path}: input {i} renders differently in DSPy {installed}; compile it again")
     if as_json:
         print_json({"program": one.name, "inputs": inputs, "dspy": installed, "equal": True})
     else:
         click.echo(f"{one.name}: {inputs} inputs render byte for byte as in DSPy {installed}")
+
+
+def _random_values(one: Artifact, rng: random.Random) -> dict[str, str]:
+    """Noise, and in it words of the examples of a program that retrieves, so that some are nearer than others."""
+    known = one.retrieval.index.inputs if one.retrieval else ()
+    words = " ".join(rng.choice(known).values()).split() if known else []
+    pieces = [*ALPHABET, *(f" {word} " for word in words)]
+    return {name: "".join(rng.choices(pieces, k=rng.randrange(400))) for name in one.inputs}
 
 
 @command.command("export")
@@ -142,6 +165,51 @@ def guide(program: str, taxonomy: str, out: Path, as_json: bool) -> None:
         print_json({"artifact": str(path), "program": made.name})
     else:
         click.echo(f"{made.name} written to {path}")
+
+
+@command.command("history")
+@click.argument("program", type=PROGRAM)
+@library_option
+@as_json
+def show_history(program: str, library: Path, as_json: bool) -> None:
+    """Show which program became current when, what was refused, and why; a damaged line is named at the end."""
+    from dspy_reflex.runtime.history import history
+
+    found = history(library, program)
+    if as_json:
+        print_json([move.model_dump(mode="json", by_alias=True) for move in found.moves])
+    else:
+        click.echo("\n".join(map(_line, found.moves)) or f"nothing has been decided about {program} in {library}")
+    for where in found.damaged:
+        click.echo(f"warning: {where} cannot be read and is passed over", err=True)
+
+
+def _line(move: Move) -> str:
+    by = f", by {move.by}" if move.by else ""
+    partial = " (partial)" if move.partial else ""
+    change = f"{move.before or 'none':<12} -> {move.after}{partial}"
+    return f"{move.at:%Y-%m-%dT%H:%M:%SZ}  {move.action:<8}  {move.model}  {change}  {move.reason}{by}"
+
+
+@command.command("rollback")
+@click.argument("program", type=PROGRAM)
+@click.option("--model", help="The model whose program it is. Default: the only one that has a previous program.")
+@library_option
+@click.option("--by", help="Who decides, for the history. Default: nobody is named.")
+@as_json
+def roll_back(program: str, model: str | None, library: Path, by: str | None, as_json: bool) -> None:
+    """Make the program current again that was so before the present one."""
+    from dspy_reflex.runtime.history import can_go_back, rollback
+
+    models = [model] if model else can_go_back(library, program)
+    if len(models) != 1:
+        which = f"name one of {', '.join(models)} with --model" if models else "there is nothing to go back to"
+        raise ProgramError(f"{library / program}: {which}; `dspy-reflex programs history {program}` shows the moves")
+    move = rollback(library, program, models[0], by)
+    if as_json:
+        print_json(move.model_dump(mode="json", by_alias=True))
+    else:
+        click.echo(f"{program}@{move.after} is current for {move.model} again, instead of {move.before}")
 
 
 def _read(path: Path) -> Artifact:

@@ -10,7 +10,7 @@ from dspy_reflex.benchmark.predict import Contender, Kind
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.records.failure import Failure
 from dspy_reflex.runtime.artifact import Artifact, seal, taxonomy_digest
-from dspy_reflex.runtime.lm.model import Completion, Message
+from dspy_reflex.runtime.lm.model import PLAIN, Completion, Message, Sampling
 
 LABELS = ("red", "green", "blue")
 CAUSE_OUTPUTS = [
@@ -64,12 +64,12 @@ class FakeModel:
     name: str = "fake/1"
     asked: list[str] = field(default_factory=list[str])
 
-    def complete(self, messages: list[Message]) -> Completion:
+    def complete(self, messages: list[Message], sampling: Sampling = PLAIN) -> Completion:
         """Answer one chat."""
         self.asked.append(messages[-1]["content"])
         return self.answer(messages[-1]["content"])
 
-    async def acomplete(self, messages: list[Message]) -> Completion:
+    async def acomplete(self, messages: list[Message], sampling: Sampling = PLAIN) -> Completion:
         """Answer one chat without blocking the event loop."""
         return self.complete(messages)
 

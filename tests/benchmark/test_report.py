@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from dspy_reflex.benchmark import report as reports
+from dspy_reflex.benchmark.confidence import Bin
+from dspy_reflex.benchmark.pictures import reliability_figure
 from dspy_reflex.benchmark.report import confusion, render, write_report
 from dspy_reflex.benchmark.results import CauseReport
 from dspy_reflex.benchmark.runner import benchmark_cause, benchmark_rule
@@ -52,16 +54,17 @@ def test_files_are_written_whole_and_the_same_every_time(tmp_path: Path) -> None
     """No dates, no versions, nothing left beside them."""
     paths = write_report(result(), tmp_path / "new" / "run")
     first = [path.read_bytes() for path in paths]
-    assert [path.name for path in paths] == ["report.md", "confusion.png"]
-    assert first[1].startswith(PNG)
-    assert b"Matplotlib" not in first[1]
+    assert [path.name for path in paths] == ["report.md", "confusion.png", "reliability.png"]
+    for picture in first[1:]:
+        assert picture.startswith(PNG)
+        assert b"Matplotlib" not in picture
     write_report(result(), tmp_path / "new" / "run")
     assert [path.read_bytes() for path in paths] == first
-    assert sorted(path.name for path in paths[0].parent.iterdir()) == ["confusion.png", "report.md"]
+    assert sorted(paths[0].parent.iterdir()) == sorted(paths)
 
 
 def test_a_picture_that_cannot_be_drawn_leaves_no_half_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both files or neither."""
+    """All files or none."""
 
     def broken(_: CauseReport) -> bytes:
         raise OSError("no fonts")
@@ -70,6 +73,34 @@ def test_a_picture_that_cannot_be_drawn_leaves_no_half_report(tmp_path: Path, mo
     with pytest.raises(OSError, match="no fonts"):
         write_report(result(), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_report_says_how_far_confidence_can_be_believed() -> None:
+    """Before and after calibration, beside what chance alone would give."""
+    curve = {"slope": 1.0, "shift": -2.0, "n": 72}
+    programs = [contender(partly, calibration=curve), contender(knows, "other")]
+    report = benchmark_cause(rows(9), programs, baselines=False)
+    sure = report.rows[0].confidence
+    assert sure is not None
+    assert f"| mine | {sure.ece:.3f} | {sure.ece_by_chance:.3f} | {sure.ece_before:.3f} |" in render(report)
+    assert "| other | 0.100 |" in render(report)
+
+
+def test_the_picture_shows_both_confidences_if_there_are_two() -> None:
+    """And the line that a perfect program lies on."""
+
+    def drawn(bins: tuple[Bin, ...], before: tuple[Bin, ...]) -> list[str]:
+        return reliability_figure(bins, before, "mine").axes[0].get_legend_handles_labels()[1]
+
+    stated, calibrated = (Bin(9, 0.9, 0.5),), (Bin(9, 0.5, 0.5),)
+    assert drawn(calibrated, stated) == ["as sure as right", "as stated", "calibrated"]
+    assert drawn(stated, ()) == ["as sure as right", "as stated"]
+
+
+def test_without_confidence_there_is_no_picture_of_it(tmp_path: Path) -> None:
+    report = benchmark_cause(rows(9), [contender(lambda _: says("red", "nan"))], baselines=False)
+    assert [path.name for path in write_report(report, tmp_path)] == ["report.md", "confusion.png"]
+    assert "No answer came with a confidence." in render(report)
 
 
 def test_an_id_cannot_break_the_table() -> None:

@@ -47,8 +47,8 @@ def test_a_row_has_every_score() -> None:
     assert line["accuracy"] == pytest.approx(1 / 3)
     assert line["macro_f1"] == pytest.approx((2 * 4 / 16) / 3)
     assert line["interval"][0] <= line["macro_f1"] <= line["interval"][1]
-    assert line["brier"] == pytest.approx((0.01 + 2 * 0.81) / 3)
-    assert line["ece"] == pytest.approx(0.9 - 1 / 3)
+    assert line["confidence"]["brier"] == pytest.approx((0.01 + 2 * 0.81) / 3)
+    assert line["confidence"]["ece"] == pytest.approx(0.9 - 1 / 3)
     assert line["per_class"][0] == {
         "label": "red", "precision": pytest.approx(1 / 3), "recall": 1.0, "f1": 0.5, "support": 4, "predicted": 12,
     }  # fmt: skip
@@ -85,7 +85,7 @@ def test_a_confidence_that_is_no_probability_spoils_no_score(confidence: str, br
     """Outside [0, 1] it is clipped; what is no number is left out of calibration."""
     program = contender(lambda prompt: Completion(knows(prompt).text.replace("0.9", confidence)))
     line = benchmark_cause(TEST, [program], baselines=False).rows[0]
-    assert (line.accuracy, line.brier) == (1.0, brier)
+    assert (line.accuracy, line.confidence.brier if line.confidence else None) == (1.0, brier)
 
 
 def test_an_outage_is_never_scored() -> None:

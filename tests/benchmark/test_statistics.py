@@ -163,6 +163,19 @@ def test_mcnemar_is_that_of_statsmodels() -> None:
     assert statistics.mcnemar(first, first) == 1.0
 
 
+def test_holms_correction_is_that_of_statsmodels() -> None:
+    """In the order given, ties and ones among them."""
+    from statsmodels.stats import multitest
+
+    tests: Any = multitest
+    draw = random.Random(8)
+    for count in range(1, 13):
+        p_values = [draw.choice([1.0, 0.01, draw.random(), draw.random() / 50]) for _ in range(count)]
+        expected = tests.multipletests(p_values, method="holm")[1]
+        assert statistics.holm(p_values) == pytest.approx(tuple(expected))
+    assert statistics.holm([]) == ()
+
+
 def test_an_interval_on_two_hundred_rows_takes_less_than_two_seconds() -> None:
     """2,000 resamples of macro-F1."""
     gold, answers = noisy(0.6, 7)

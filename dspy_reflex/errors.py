@@ -58,6 +58,14 @@ class BudgetError(ReflexError):
     """The money or calls that the user allowed are spent."""
 
 
+class JournalError(ReflexError):
+    """The record of a compile's answers cannot be read or written."""
+
+
+class RunError(ReflexError):
+    """A run folder is missing, unfinished or damaged; says which file."""
+
+
 class CompileError(ReflexError):
     """A compile could not be run, or changed nothing."""
 

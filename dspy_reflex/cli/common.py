@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,10 +15,15 @@ import click
 from dspy_reflex.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from rich.live import Live
+
     from dspy_reflex.records.failure import Failure
 
-COMPILE_PACKAGES = ("dspy", "optuna", "sklearn", "scipy", "matplotlib")
+COMPILE_PACKAGES = ("dspy", "jinja2", "matplotlib", "optuna", "scipy", "sklearn")
 """What the compile wing imports of its extra."""
+
+EXIT_STOPPED = 1
+"""Work is left, because the model is out of reach or the budget is spent; what is done was kept."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,6 +46,11 @@ skip_bad_option = click.option(
 )
 concurrency_option = click.option(
     "--concurrency", type=click.IntRange(1, 256), default=1, show_default=True, help="Questions at a time."
+)
+
+
+library_option = click.option(
+    "--library", type=FILE, default=Path("programs"), show_default=True, help="Folder of <program>/<version>.json."
 )
 
 
@@ -77,6 +88,43 @@ def teller() -> Callable[[str], None]:
     """A function that writes lines to stderr as it is now, even while a library has redirected it."""
     stream = sys.stderr
     return lambda line: click.echo(line, file=stream)
+
+
+class Screen:
+    """stderr as it is now, even while a library has redirected it; on a terminal with a line that is kept up to date."""
+
+    def __init__(self) -> None:
+        """Take hold of stderr."""
+        self._stream = sys.stderr
+        self._live: Live | None = None
+
+    def say(self, line: str) -> None:
+        """One line for people."""
+        if self._live:
+            self._live.console.print(line, markup=False, highlight=False)
+        else:
+            click.echo(line, file=self._stream)
+
+    @contextmanager
+    def watch(self, status: Callable[[], str]) -> Generator[None]:
+        """Show what `status` tells, below the lines that are said, as long as this is open."""
+        if not self._stream.isatty():
+            yield
+            return
+        from rich.console import Console
+        from rich.live import Live
+        from rich.text import Text
+
+        console = Console(file=self._stream)
+        with Live(
+            console=console,
+            get_renderable=lambda: Text(status(), style="dim"),
+            redirect_stdout=False,
+            redirect_stderr=False,
+            transient=True,
+        ) as self._live:
+            yield
+        self._live = None
 
 
 def read_failures(file: Path, say: Callable[[str], None], *, skip_bad: bool) -> list[Failure]:

@@ -15,10 +15,13 @@ EXIT_INTERRUPTED = 130
 
 COMMANDS = {
     "compile": ("compiling", "Compile a program on labelled failures."),
+    "tune": ("tuning", "Search over settings, on any number of machines."),
     "benchmark": ("benchmarking", "Score programs and baselines on labelled failures."),
+    "promote": ("promoting", "Make a program current if it beats the current one on unseen failures."),
     "diagnose": ("diagnosing", "Name the root cause of failures."),
     "propose": ("proposing", "Propose rules for failures, as diffs of the agent's rule files."),
     "programs": ("libraries", "List, show, verify and export compiled programs."),
+    "experiments": ("experimenting", "List, show, compare and log what was compiled."),
     "data": ("data.group", "Import, label, check, split and publish labelled failures."),
 }
 """Command to its module in this folder and its line in `--help`; the module has a command `command`."""

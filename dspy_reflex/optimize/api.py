@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from dspy_reflex.benchmark.results import CauseReport, RuleReport
 from dspy_reflex.benchmark.runner import benchmark_cause, benchmark_rule
 from dspy_reflex.errors import CompileError
 from dspy_reflex.evalset.load import SINGLE_SPLIT, load_evalset
-from dspy_reflex.optimize.compile import CompileOptions, CompileResult, run_compile
+from dspy_reflex.optimize.compile import run_compile
 from dspy_reflex.optimize.modules import PROGRAMS
+from dspy_reflex.optimize.options import CompileOptions, CompileResult
 from dspy_reflex.optimize.publish import publish
 from dspy_reflex.records.taxonomy import Taxonomy
 from dspy_reflex.runtime.artifact import Artifact
@@ -39,7 +41,8 @@ def compile_program(
         taxonomy: The label set; the six causes by default.
         out: Folder for `<program>/<version>.json`.
         run: Folder for the run's config and result; by default a new one under `experiments/`.
-        **options: Fields of `CompileOptions`: optimizer, lm, prompt_lm, teacher_lm, seed, max_demos, trials, threads.
+        **options: Fields of `CompileOptions`, as optimizer, lm, prompt_lm, teacher_lm, seed, threads, budget; all others
+            are options of the optimizer, as max_demos and trials.
 
     Raises:
         ReflexError: Rows, options or models cannot be used, or compiling changed nothing.
@@ -47,7 +50,9 @@ def compile_program(
     if program not in PROGRAMS:
         raise CompileError(f"there is no program {program!r}; compile one of {', '.join(PROGRAMS)}")
     paths = [dataset] if isinstance(dataset, str | Path) else list(dataset)
-    chosen = CompileOptions(program, tuple(map(Path, paths)), taxonomy or load_taxonomy(), **options)
+    known = {each.name for each in fields(CompileOptions)}
+    settings = {name: options.pop(name) for name in [*options] if name not in known}
+    chosen = CompileOptions(program, tuple(map(Path, paths)), taxonomy or load_taxonomy(), settings=settings, **options)
     return run_compile(chosen, out=Path(out), run=Path(run) if run else new_run(chosen))
 
 

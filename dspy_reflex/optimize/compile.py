@@ -1,279 +1,202 @@
-"""One compile from labelled failures to an artefact: split, optimize, export, measure, write."""
+"""One compile from labelled failures to an artefact: read rows, do the work, write what came of it, or go on with it."""
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import logging
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import asdict, dataclass, field
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError
 
-from dspy_reflex.errors import CompileError, DatasetError
+from dspy_reflex import __version__
+from dspy_reflex.errors import CompileError, ConfigError
 from dspy_reflex.evalset.collect import collect
-from dspy_reflex.evalset.labelled import EvalSet, LabelledFailure
-from dspy_reflex.evalset.load import SINGLE_SPLIT
-from dspy_reflex.evalset.split import folds, split_rows
 from dspy_reflex.files import write_atomic
-from dspy_reflex.optimize.dspy_lm import SAID_CHARS, NoAnswer, connect_lm, model_name
 from dspy_reflex.optimize.examples import examples_for
-from dspy_reflex.optimize.ledger import Ledger
-from dspy_reflex.optimize.measure import Measured, measure
-from dspy_reflex.optimize.metrics import CauseMetric, rule_metric
-from dspy_reflex.optimize.modules import PROGRAMS
-from dspy_reflex.optimize.optimizers import Setting, optimizer
-from dspy_reflex.optimize.publish import adapter, publish
-from dspy_reflex.optimize.trials import Trials
-from dspy_reflex.records.taxonomy import Taxonomy
-from dspy_reflex.runtime.artifact import Artifact, dumps
-from dspy_reflex.runtime.library import current, set_current
-from dspy_reflex.runtime.lm.connect import OFFLINE_NAMES
+from dspy_reflex.optimize.journal import FILE, Journal
+from dspy_reflex.optimize.journaled import BATCH_PREFIX
+from dspy_reflex.optimize.knn import retrieved
+from dspy_reflex.optimize.ledger import Ledger, Stop
+from dspy_reflex.optimize.metrics import check_costs
+from dspy_reflex.optimize.optimizers import optimizer
+from dspy_reflex.optimize.optimizers.base import Sizes
+from dspy_reflex.optimize.options import (
+    CONFIG,
+    RESULT,
+    CompileOptions,
+    CompileResult,
+    options_of,
+    read_config,
+    write_json,
+)
+from dspy_reflex.optimize.rows import digest, train_and_val
+from dspy_reflex.optimize.work import Made, Work
+from dspy_reflex.runs.report import write_run_report
+from dspy_reflex.runtime.artifact import Artifact, dumps, read
+from dspy_reflex.runtime.history import first
+from dspy_reflex.runtime.library import current
+from dspy_reflex.runtime.lm.connect import connect
 
-VAL_SHARE = 0.2
-"""Share of a single file's rows that programs are chosen on; the others are what they learn from."""
-FEW_ROWS = 40
-"""Below this a val split decides nothing: every row is learnt from, and the score is cross-validated."""
-FOLDS = 5
-VAL = "val (chosen on it)"
-"""What scores on the val split are called: the best of several candidates looks better there than it is."""
-VIEW_BATCH = 10
-"""Examples that a language model is shown at once when it writes instructions; the offline learner reads them all."""
-
-KEPT_APART = ("test", "test_hard")
-"""Splits of a folder that nothing may learn from, nor from a row that shares a unit with one of theirs."""
+PROGRAM, UNCOMPILED, PREDICTIONS, BATCHES = "program.json", "uncompiled.json", "predictions.jsonl", "batches"
 
 Say = Callable[[str], None]
-Rows = Sequence[LabelledFailure]
+Watch = Callable[[Callable[[], str]], AbstractContextManager[None]]
 
 
-@dataclass(frozen=True)
-class CompileOptions:
-    """Everything a compile depends on."""
-
-    program: str
-    """`root_cause` or `rule`."""
-    datasets: tuple[Path, ...]
-    """Folders or files of labelled failures, pooled split by split."""
-    taxonomy: Taxonomy
-    optimizer: str = "miprov2"
-    lm: str = "offline"
-    """The model that the program is compiled for."""
-    prompt_lm: str | None = None
-    """The model that writes instructions; None for `lm`."""
-    teacher_lm: str | None = None
-    """The model that works out demos; None for `lm`."""
-    seed: int = 0
-    max_demos: int = 16
-    trials: int = 12
-    threads: int = 1
-    leave_out: tuple[tuple[str, str], ...] = ()
-    skip_bad: bool = False
-    """Leave out rows that cannot be used instead of stopping."""
-
-
-@dataclass(frozen=True)
-class CompileResult:
-    """What a compile made and what it cost."""
-
-    artifact: Artifact
-    path: Path
-    run: Path
-    scores: dict[str, Any]
-    """Of the compiled program, with `uncompiled` beside it, on the same rows."""
-    calls: int
-    ledger: dict[str, dict[str, int]]
-    trials: list[dict[str, Any]]
-    warnings: tuple[str, ...] = field(default=())
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON types; paths as given."""
-        return {
-            "artifact": str(self.path),
-            "program": self.artifact.name,
-            "run": str(self.run),
-            "scores": self.scores,
-            "calls": self.calls,
-            "models": self.ledger,
-            "trials": self.trials,
-            "warnings": list(self.warnings),
-        }
-
-
-def run_compile(options: CompileOptions, *, out: Path, run: Path, say: Say = lambda _: None) -> CompileResult:
+def run_compile(
+    options: CompileOptions, *, out: Path, run: Path, say: Say = lambda _: None, watch: Watch = lambda _: nullcontext()
+) -> CompileResult:
     """Compile one program and write its artefact and its run folder.
 
     Args:
         options: What to compile, from what, how.
-        out: Folder for `<program>/<version>.json`; the new program becomes its model's current one there.
-        run: Folder for `config.json` and `result.json`.
+        out: Folder for `<program>/<version>.json`; the first program of its model becomes the current one there.
+        run: A new folder for the journal, config and result.
         say: Told of progress, a line at a time.
+        watch: Given a function that tells in one line where the work is; what it returns is open while that may change.
 
     Raises:
-        CompileError: The compiled program is the uncompiled one.
+        CompileError: The compiled program is the uncompiled one, or the folder holds a run already.
+        ConfigError: An option cannot be used.
         DatasetError: The rows cannot be used.
-        ModelUnavailableError: A model could not be reached; nothing was written to `out`.
+        BudgetError: The budget was spent before there was a candidate to keep.
+        ModelUnavailableError: A model could not be reached; nothing was written to `out`, and the run can go on.
     """
-    return _Compile(options, say).run(out, run)
+    if (run / CONFIG).exists():
+        raise CompileError(f"{run}: there is a run already; go on with it by --resume {run}, or name another folder")
+    return _Compile(options, run, say, watch).run(out)
+
+
+def resume_compile(
+    run: Path,
+    *,
+    out: Path,
+    limits: dict[str, Any] | None = None,
+    say: Say = lambda _: None,
+    watch: Watch = lambda _: nullcontext(),
+) -> CompileResult:
+    """Go on with a run that was stopped; one that is finished gives its result without a call.
+
+    Args:
+        run: Its folder.
+        out: As for `run_compile`.
+        limits: Limits of the budget that are to be others than those the run began with.
+        say: Told of progress, a line at a time.
+        watch: Given a function that tells in one line where the work is; what it returns is open while that may change.
+
+    Raises:
+        ReflexError: As `run_compile`; also when the rows are not those that the run began with.
+    """
+    options = options_of(run)
+    budget = replace(options.budget, **(limits or {}))
+    return _Compile(replace(options, budget=budget), run, say, watch, rows=read_config(run)["rows"]).run(out)
 
 
 class _Compile:
-    """The models, rows and counts of one compile."""
+    """One sitting of a run: what is read before its work, and written after it."""
 
-    def __init__(self, options: CompileOptions, say: Say) -> None:
-        self.options = options
-        self.say = say
-        self.ledger = Ledger()
-        self.trials = Trials(say, self.ledger)
-        self.choose = optimizer(options.optimizer)
-        self.task_lm = connect_lm(options.lm, "task", self.ledger)
-        self.prompt_lm = connect_lm(options.prompt_lm or options.lm, "prompt", self.ledger)
-        self.teacher_lm = connect_lm(options.teacher_lm, "teacher", self.ledger) if options.teacher_lm else None
+    def __init__(self, options: CompileOptions, run: Path, say: Say, watch: Watch, *, rows: str | None = None) -> None:
+        """Check all that can be checked before rows are read; `rows` is what a run that goes on must find."""
+        self.options, self.place, self.say, self.watch, self.expected_rows = options, run, say, watch, rows
+        optimizer(options.optimizer).configured(options.settings)
+        options.budget.check(options.models)
+        check_costs(options.costs, options.taxonomy.labels)
+        if options.batch and not options.lm.startswith(BATCH_PREFIX):
+            raise ConfigError(f"--batch: {options.lm} has no batches; leave it out, or use a model of {BATCH_PREFIX}…")
 
-    def run(self, out: Path, run: Path) -> CompileResult:
+    def run(self, out: Path) -> CompileResult:
+        current(out, self.options.program)  # a damaged library is said before anything is paid for
+        artifact, told = self._finished() or self._worked()
+        path = out / artifact.program / f"{artifact.version}.json"
+        write_atomic(path, dumps(artifact).encode())
+        doubts = self._doubts(artifact, told, out)
+        for warning in doubts:
+            self.say(f"warning: {warning}")
+        write_json(self.place / RESULT, {**told, "artifact": str(path), "run": str(self.place)})
+        write_run_report(self.place)
+        return CompileResult(artifact, path, self.place, {**told, "warnings": [*told["warnings"], *doubts]})
+
+    def _finished(self) -> tuple[Artifact, dict[str, Any]] | None:
+        """What the run came to, if it has come to its end."""
+        if not (self.place / RESULT).exists():
+            return None
+        told = json.loads((self.place / RESULT).read_text(encoding="utf-8"))
+        return None if told["partial"] else (read(self.place / PROGRAM), told)
+
+    def _worked(self) -> tuple[Artifact, dict[str, Any]]:
         options = self.options
+        for name in options.models:  # what is not set up is said before a row is read
+            connect(name)
         found = collect(
             options.datasets, options.taxonomy, self.say, left_out=options.leave_out, skip_bad=options.skip_bad
         )
-        warnings = found.warnings
-        current(out, self.options.program)  # a damaged library is said before anything is paid for
-        train, val = _train_and_val(found.sets, options.seed)
+        train, val = train_and_val(found.sets, options.seed)
         for rows in (train, val or train):  # what cannot be used is said before a file is made
-            examples_for(self.options.program, rows, self.options.seed)
-        _write_json(run / "config.json", self._config())
-        artifact, scores = self._made(train, val, name=found.name)
-        path = out / artifact.program / f"{artifact.version}.json"
-        write_atomic(path, dumps(artifact).encode())
-        if scores["value"] >= scores["uncompiled"]["value"]:
-            set_current(out, artifact)
-        else:
-            worse = f"{artifact.name} is worse than the uncompiled program; it was written, and is not made current"
-            self.say(f"warning: {worse}")
-            warnings = (*warnings, worse)
-        result = CompileResult(
-            artifact, path, run, scores, self.ledger.calls, self.ledger.to_json(), self.trials.rows, warnings
-        )
-        _write_json(run / "result.json", result.to_json())
-        return result
-
-    def _made(self, train: Rows, val: Rows, name: str) -> tuple[Artifact, dict[str, Any]]:
-        self.say(f"{len(train)} rows to learn from, {len(val)} to choose on" if val else f"{len(train)} rows, no val")
-        module = self._optimized(train, val or train)
-        plain = self._published(PROGRAMS[self.options.program](self.options.taxonomy), [])
-        compiled = self._published(module, train)
-        if (compiled.data["messages"], compiled.data["tail"]) == (plain.data["messages"], plain.data["tail"]):
-            raise CompileError(
-                f"{self.options.optimizer} changed nothing: no candidate beat the uncompiled program on "
-                f"{len(val or train)} rows. Give it more rows, more --trials, or another --optimizer"
-            )
-        measured = self._measure(compiled, val) if val else self._cross_validated(train)
-        before = self._measure(plain, val or train, VAL if val else "train, unseen by it")
-        data = {"name": name, "train": [row.row_hash for row in train], "val": [row.row_hash for row in val]}
-        final = self._published(module, train, data=data, scores=measured.scores, threshold=measured.threshold)
-        return final, {**measured.scores, "uncompiled": before.scores}
-
-    def _optimized(self, train: Rows, val: Rows) -> Any:
-        options = self.options
-        balanced = options.program == "root_cause"
-        setting = Setting(
-            metric=CauseMetric.balanced_on(val) if balanced else rule_metric,
-            trainset=examples_for(options.program, train, options.seed),
-            valset=examples_for(options.program, val, options.seed),
-            task_lm=self.task_lm,
-            prompt_lm=self.prompt_lm,
-            teacher_lm=self.teacher_lm,
-            seed=options.seed,
-            max_demos=options.max_demos,
-            trials=options.trials,
-            threads=options.threads,
-            view_batch=len(train) if (options.prompt_lm or options.lm) in OFFLINE_NAMES else VIEW_BATCH,
-        )
-        student = PROGRAMS[options.program](options.taxonomy)
-        with _quiet(), dspy.context(lm=self.task_lm, adapter=adapter(), callbacks=[self.trials]):
+            examples_for(options.program, rows, options.seed)
+        chosen = optimizer(options.optimizer)
+        chosen.check(chosen.configured(options.settings), Sizes(len(train), len(val or train)))
+        if self.expected_rows not in (None, digest(train, val)):
+            raise CompileError(f"{self.place}: the rows are not those that this run began with; start the compile anew")
+        ledger, started = Ledger(options.budget), time.monotonic()
+        with closing(Journal(self.place / FILE)) as journal:
+            work = Work(options, journal, ledger, self.say, self.place / BATCHES)
+            self._write_config(digest(train, val))
+            self.say(f"run in {self.place}; if it is interrupted, go on with --resume {self.place}")
             try:
-                return self.choose(student, setting)
-            except NoAnswer as stopped:
+                with self.watch(work.status):
+                    made = work.made(train, val, found.name)
+            except Stop as stopped:
                 raise stopped.error from None
-            except AdapterParseError as error:
-                said = " ".join(str(error).split())[:SAID_CHARS]
-                raise CompileError(
-                    f"{options.optimizer} stopped, a model did not answer in the form asked for: {said}; "
-                    "try another --prompt-lm or --optimizer"
-                ) from None
+            finally:
+                ledger.close()
+        self._write_program(made)
+        return made.artifact, {
+            "program": made.artifact.name,
+            "optimizer": options.optimizer,
+            "partial": made.partial,
+            "scores": {**made.measured.scores, "uncompiled": made.before.scores},
+            "calls": ledger.calls,
+            "candidates": made.candidates,
+            "ledger": {**ledger.to_json(), "seconds": round(time.monotonic() - started, 1)},
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "coverage": self._coverage(made),
+            "calibration": made.calibration,
+            "learning_curve": made.curve,
+            "warnings": [*found.warnings, *made.warnings],
+        }
 
-    def _cross_validated(self, rows: Rows) -> Measured:
-        answers: list[Measured] = []
-        for train, held_out in folds(rows, FOLDS, self.options.seed):
-            fold = self._published(self._optimized(train, train), train)
-            answers.append(self._measure(fold, held_out))
-        return Measured.pooled(answers, f"{len(answers)}-fold cross-validation")
+    def _doubts(self, artifact: Artifact, told: dict[str, Any], out: Path) -> list[str]:
+        """Make the program current where that needs no further test, and say why if not."""
+        worse = told["scores"]["value"] < told["scores"]["uncompiled"]["value"]
+        if told["partial"]:
+            return [f"{artifact.name} is partial: {told['partial']}; it is not made current"]
+        if worse:
+            return [f"{artifact.name} is worse than the uncompiled program on val; it is not made current"]
+        if first(out, artifact) or current(out, artifact.program)[artifact.model] == artifact.version:
+            return []
+        return [
+            f"{artifact.model} has a current program; `dspy-reflex promote` tells whether {artifact.name} is better"
+        ]
 
-    def _measure(self, artifact: Artifact, rows: Rows, on: str = VAL) -> Measured:
-        return measure(artifact, self.options.lm, rows, on, self.options.threads, self.ledger)
+    def _coverage(self, made: Made) -> dict[str, int]:
+        """Demos of each root cause, those without one included; retrieved ones are counted over all prompts of val."""
+        measured_on = examples_for(self.options.program, made.measured.rows, self.options.seed)
+        demos = [*made.artifact.data["demos"], *retrieved(made.artifact, [row.inputs() for row in measured_on])]
+        counts = Counter(demo["values"].get("root_cause") for demo in demos)
+        return {label: counts[label] for label in made.artifact.labels}
 
-    def _published(self, module: Any, train: Rows, **known: Any) -> Artifact:
-        options = self.options
-        settings = {"name": options.optimizer, "max_demos": options.max_demos, "trials": options.trials}
-        return publish(
-            module,
-            options.taxonomy,
-            model=model_name(options.lm),
-            optimizer={
-                **settings,
-                "prompt_lm": model_name(options.prompt_lm or options.lm),
-                "teacher_lm": model_name(options.teacher_lm or options.lm),
-            },
-            seed=options.seed,
-            trainset=examples_for(options.program, train, options.seed) if train else [],
-            **known,
-        )
+    def _write_config(self, rows: str) -> None:
+        versions = {"dspy": dspy.__version__, "dspy_reflex": __version__}
+        write_json(self.place / CONFIG, {**self.options.to_json(), "rows": rows, "versions": versions})
 
-    def _config(self) -> dict[str, Any]:
-        config = asdict(self.options) | {"taxonomy": self.options.taxonomy.name}
-        return config | {"datasets": [str(path) for path in self.options.datasets], "dspy": dspy.__version__}
-
-
-def _train_and_val(sets: Sequence[EvalSet], seed: int) -> tuple[Rows, Rows]:
-    """Rows to learn from and rows to choose on: folders' own splits; those of all files together are made here.
-
-    A unit that is on one side already keeps its rows together there; one of a folder's test split is not used at all.
-    """
-    for one in sets:
-        if not {"train", SINGLE_SPLIT} & one.splits.keys():
-            raise DatasetError(f"{one.name}: a folder to compile on needs train.jsonl; it has {', '.join(one.splits)}")
-    train = [row for one in sets if "train" in one.splits for row in one.split("train")]
-    val = [row for one in sets if "train" in one.splits for row in one.splits.get("val", ())]
-    kept_apart = {row.unit for one in sets for name, rows in one.splits.items() if name in KEPT_APART for row in rows}
-    loose = [row for one in sets if "train" not in one.splits for row in one.rows if row.unit not in kept_apart]
-    to_choose_on = {row.unit for row in val}
-    free = [row for row in loose if row.unit not in to_choose_on]
-    val += [row for row in loose if row.unit in to_choose_on]
-    to_learn_from = {row.unit for row in train}
-    undecided = [row for row in free if row.unit not in to_learn_from]
-    train += [row for row in free if row.unit in to_learn_from]
-    if len(undecided) < FEW_ROWS:
-        return [*train, *undecided], val
-    learn, choose = split_rows(undecided, val_share=VAL_SHARE, seed=seed)
-    return [*train, *learn], [*val, *choose]
-
-
-@contextlib.contextmanager
-def _quiet() -> Generator[None]:
-    """DSPy prints and logs as it goes; stdout belongs to the command, and progress is told by `Trials`."""
-    log = logging.getLogger("dspy")
-    level = log.level
-    log.setLevel(logging.ERROR)
-    try:
-        sink = io.StringIO()
-        with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
-            yield
-    finally:
-        log.setLevel(level)
-
-
-def _write_json(path: Path, value: Any) -> None:
-    write_atomic(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
+    def _write_program(self, made: Made) -> None:
+        write_atomic(self.place / PROGRAM, dumps(made.artifact).encode())
+        write_atomic(self.place / UNCOMPILED, dumps(made.plain).encode())
+        lines = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in made.measured.predictions)
+        write_atomic(self.place / PREDICTIONS, lines.encode())

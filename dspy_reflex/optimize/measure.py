@@ -9,10 +9,8 @@ from typing import Any
 from dspy_reflex.benchmark import statistics
 from dspy_reflex.benchmark.predict import CauseAnswer, Contender, RuleProposed, cause_answers, rule_answers
 from dspy_reflex.evalset.labelled import LabelledFailure
-from dspy_reflex.optimize.ledger import Ledger
+from dspy_reflex.optimize.journaled import JournaledModel
 from dspy_reflex.runtime.artifact import Artifact
-from dspy_reflex.runtime.lm.connect import connect
-from dspy_reflex.runtime.lm.model import Completion, LanguageModel, Message
 
 Answers = tuple[CauseAnswer, ...] | tuple[RuleProposed, ...]
 
@@ -45,57 +43,47 @@ class Measured:
         return self._scores("macro-F1", statistics.macro_f1(gold, told), interval)
 
     @property
-    def threshold(self) -> float | None:
-        """The confidence that best tells right answers from wrong ones; None where there is nothing to tell apart.
+    def sure(self) -> tuple[list[float], list[bool], list[str]]:
+        """Confidence, whether the answer was right, and unit, of the answers that name a cause and are sure to a degree."""
+        told = [
+            (answer.confidence, answer.label == row.root_cause, row.unit)
+            for answer, row in zip(self.answers, self.rows, strict=True)
+            if isinstance(answer, CauseAnswer) and answer.label is not None and answer.confidence is not None
+        ]
+        return [one for one, _, _ in told], [hit for _, hit, _ in told], [unit for _, _, unit in told]
 
-        It maximises Youden's J, the share of right answers above it minus the share of wrong ones (W. J. Youden: Index
-        for rating diagnostic tests, Cancer 1950). The lowest of equal ones is taken.
-        """
-        told = [answer for answer in self.answers if isinstance(answer, CauseAnswer)]
-        sure = [(a.confidence or 0.0, a.label == row.root_cause) for a, row in zip(told, self.rows, strict=False)]
-        right = [confidence for confidence, hit in sure if hit]
-        wrong = [confidence for confidence, hit in sure if not hit]
-        if not right or not wrong:
-            return None
-        return max(sorted({*right}), key=lambda cut: _above(right, cut) - _above(wrong, cut))
+    @property
+    def unusable(self) -> int:
+        """Answers that could not be used: refusals, and what was not in the form asked for."""
+        return sum(bool(answer.problem) for answer in self.answers)
+
+    @property
+    def predictions(self) -> list[dict[str, Any]]:
+        """One object a row, for the run's `predictions.jsonl`."""
+        return [_prediction(row, answer) for row, answer in zip(self.rows, self.answers, strict=True)]
 
     def _scores(self, metric: str, value: float, interval: tuple[float, float]) -> dict[str, Any]:
         low, high = (round(bound, 4) for bound in interval)
         return {"metric": metric, "value": round(value, 4), "interval": [low, high], "n": len(self.rows), "on": self.on}
 
 
-class _CountedModel:
-    """A run-time model whose calls go on the compile's bill."""
-
-    def __init__(self, model: LanguageModel, ledger: Ledger) -> None:
-        self._model = model
-        self._ledger = ledger
-        self.name = model.name
-
-    def complete(self, messages: list[Message]) -> Completion:
-        return self._counted(self._model.complete(messages))
-
-    async def acomplete(self, messages: list[Message]) -> Completion:
-        return self._counted(await self._model.acomplete(messages))
-
-    def _counted(self, answer: Completion) -> Completion:
-        self._ledger.add("export", {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens})
-        return answer
-
-
 def measure(
-    artifact: Artifact, lm: str, rows: Sequence[LabelledFailure], on: str, threads: int, ledger: Ledger
+    artifact: Artifact, model: JournaledModel, rows: Sequence[LabelledFailure], on: str, threads: int
 ) -> Measured:
     """Run an exported program on rows; `on` is what the scores call them.
 
     Raises:
         ModelUnavailableError: The model could not be reached: an outage is never scored.
+        BudgetError: The run may not ask so much.
     """
     usable = tuple(row for row in rows if artifact.program == "root_cause" or row.reference_rule)
-    contender = Contender(artifact.name, "program", artifact, _CountedModel(connect(lm), ledger))
+    contender = Contender(artifact.name, "program", artifact, model)
     ask = cause_answers if artifact.program == "root_cause" else rule_answers
     return Measured(usable, ask(contender, usable, threads, lambda: None), on)
 
 
-def _above(values: Sequence[float], cut: float) -> float:
-    return sum(value >= cut for value in values) / len(values)
+def _prediction(row: LabelledFailure, answer: CauseAnswer | RuleProposed) -> dict[str, Any]:
+    known = {"id": row.id, "unit": row.unit, "gold": row.root_cause, "problem": answer.problem}
+    if isinstance(answer, CauseAnswer):
+        return {**known, "told": answer.label, "confidence": answer.confidence}
+    return {**known, "component": answer.component, "rule": answer.rule, "score": round(answer.score.total, 4)}

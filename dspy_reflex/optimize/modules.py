@@ -6,6 +6,7 @@ from typing import Any
 
 import dspy
 
+from dspy_reflex.errors import ProgramError
 from dspy_reflex.optimize.signatures import cause_signature, rule_signature
 from dspy_reflex.records.taxonomy import Taxonomy
 from dspy_reflex.taxonomies.load import load_taxonomy
@@ -64,3 +65,15 @@ PROGRAMS: dict[str, type[RootCauseClassifier] | type[RuleProposer]] = {
     module.program: module for module in (RootCauseClassifier, RuleProposer)
 }
 """Every program that can be compiled, by the name the command line uses."""
+
+
+def only_predictor(module: Any) -> Any:
+    """The predictor of a module that has one.
+
+    Raises:
+        ProgramError: It has none, or several.
+    """
+    predictors = module.predictors()
+    if len(predictors) != 1:
+        raise ProgramError(f"a program is one predictor; this module has {len(predictors)}. Publish each by itself")
+    return predictors[0]

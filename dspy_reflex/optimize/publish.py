@@ -8,10 +8,12 @@ from typing import Any, Literal, get_args, get_origin
 import dspy
 
 from dspy_reflex.errors import ProgramError, RenderError
-from dspy_reflex.optimize.modules import PROGRAMS
+from dspy_reflex.optimize.knn import NearestDemos, compile_knn
+from dspy_reflex.optimize.modules import PROGRAMS, only_predictor
 from dspy_reflex.records.taxonomy import Taxonomy
 from dspy_reflex.runtime.artifact import ANY_MODEL, Artifact, seal
-from dspy_reflex.runtime.render import render
+from dspy_reflex.runtime.render import examples, render
+from dspy_reflex.runtime.retrieve import VECTORIZER, Retrieval, written
 
 
 def adapter() -> Any:
@@ -31,6 +33,8 @@ def publish(
     data: Mapping[str, Any] | None = None,
     scores: Mapping[str, Any] | None = None,
     threshold: float | None = None,
+    calibration: Mapping[str, Any] | None = None,
+    partial: bool = False,
 ) -> Artifact:
     """Make the artefact of a module with one predictor.
 
@@ -45,50 +49,58 @@ def publish(
             of them is refused.
         data: Name of the data set, and the row hashes of `train` and `val`; by default those of `trainset`.
         scores: `metric`, `value`, `interval`, `n`, and `on` (what it was measured on); None if nobody measured it.
-        threshold: Confidence below which an answer needs review.
+        threshold: Confidence below which an answer needs review; calibrated confidence, if there is a calibration.
+        calibration: What its confidence is worth (see `runtime.calibration`).
+        partial: Whether the search for it was ended early.
 
     Raises:
-        RenderError: A field has a type that the light runtime cannot render.
-        ProgramError: The module has more than one predictor.
+        RenderError: A field has a type that the light runtime cannot render, or an example cannot be shown.
+        ProgramError: The module has more than one predictor, or does what no artefact can hold.
     """
     taxonomy = taxonomy or _taxonomy_of(module)
-    predictor = _only_predictor(module)
+    predictor = _holdable(module)
     messages, tail = _rendered(predictor)
     return seal(
         {
             "program": program or module.program,
-            "inputs": [_field(name, info) for name, info in predictor.signature.input_fields.items()],
-            "outputs": [_field(name, info) for name, info in predictor.signature.output_fields.items()],
-            "instructions": predictor.signature.instructions,
+            **_asked(predictor.signature),
             "messages": messages,
             "tail": tail,
             "demos": [_demo(demo, predictor.signature, trainset) for demo in predictor.demos],
-            "labels": list(taxonomy.labels),
-            "taxonomy": taxonomy.model_dump(mode="json"),
-            "taxonomy_digest": taxonomy.digest,
+            "retrieval": _retrieval(module, trainset) if isinstance(module, NearestDemos) else None,
+            **_labels(taxonomy),
             "model": model,
             "optimizer": dict(optimizer or {}),
             "seed": seed,
             "data": dict(data) if data else {"name": "", "train": [row.dspy_row for row in trainset], "val": []},
             "scores": dict(scores) if scores else None,
             "threshold": threshold,
+            "calibration": dict(calibration) if calibration else None,
+            "partial": partial,
             "dspy_version": dspy.__version__,
         }
     )
 
 
 def load_module(artifact: Artifact) -> Any:
-    """The DSPy module that an artefact was made of, demos and instructions included."""
+    """The DSPy module that an artefact was made of, demos and instructions included.
+
+    One that retrieves weighs its examples anew, so that `same_rendering` also holds the artefact's index against them.
+    """
     taxonomy = Taxonomy.model_validate(artifact.data["taxonomy"])
     module = PROGRAMS[artifact.program](taxonomy)
-    module.load_state(artifact.to_dspy())
-    return module
+    module.load_state(Artifact({**artifact.data, "retrieval": None}).to_dspy())
+    if not artifact.retrieval:
+        return module
+    shown = [dspy.Example(**one["values"], dspy_id=one["id"]) for one in artifact.data["retrieval"]["examples"]]
+    return compile_knn(module, [one.with_inputs(*artifact.inputs) for one in shown], artifact.retrieval.k)
 
 
 def same_rendering(artifact: Artifact, module: Any, values: Mapping[str, str]) -> bool:
     """Whether the light runtime and the installed DSPy send the same bytes for an input."""
-    predictor = _only_predictor(module)
-    theirs = adapter().format(predictor.signature, predictor.demos, dict(values))
+    predictor = only_predictor(module)
+    demos = module.demos_for(values) if isinstance(module, NearestDemos) else predictor.demos
+    theirs = adapter().format(predictor.signature, demos, dict(values))
     return render(artifact, values) == theirs
 
 
@@ -96,11 +108,42 @@ def _taxonomy_of(module: Any) -> Taxonomy:
     return module.taxonomy
 
 
-def _only_predictor(module: Any) -> Any:
-    predictors = module.predictors()
-    if len(predictors) != 1:
-        raise ProgramError(f"a program is one predictor; this module has {len(predictors)}. Publish each by itself")
-    return predictors[0]
+def _holdable(module: Any) -> Any:
+    """The one predictor of a module that does nothing an artefact cannot hold."""
+    if "forward" in vars(module):
+        raise ProgramError(
+            "this module's forward was replaced, as dspy.KNNFewShot does, and no artefact can hold what it does now; "
+            "compile it with dspy_reflex.optimize.knn.compile_knn"
+        )
+    if isinstance(module, NearestDemos) and module.predict.demos:
+        raise ProgramError("a program that retrieves its examples never shows other demos; clear them, or compile anew")
+    return only_predictor(module)
+
+
+def _labels(taxonomy: Taxonomy) -> dict[str, Any]:
+    content = taxonomy.model_dump(mode="json")
+    return {"labels": list(taxonomy.labels), "taxonomy": content, "taxonomy_digest": taxonomy.digest}
+
+
+def _retrieval(module: NearestDemos, trainset: Sequence[Any]) -> dict[str, Any]:
+    """What an artefact says of examples that are retrieved, after proof that they render as DSPy renders them."""
+    signature = module.predict.signature
+    theirs = adapter().format_demos(signature, module.examples)
+    answers = [message["content"] for message in theirs[1::2]]
+    if len(answers) != len(module.examples):
+        raise RenderError("DSPy shows no example without an input or without an answer; leave such examples out")
+    known = [_demo(example, signature, trainset) for example in module.examples]
+    found = {
+        "k": module.k,
+        "vectorizer": VECTORIZER,
+        "lead": theirs[0]["content"].partition("[[ ## ")[0],
+        "examples": [{**demo, "answer": answer} for demo, answer in zip(known, answers, strict=True)],
+        "index": written(module.index.postings),
+    }
+    ours = examples(Retrieval.from_json(found, tuple(signature.input_fields)), range(len(known)))
+    if ours != theirs:
+        raise RenderError("DSPy orders examples by whether all their fields are there; give all of them, or none")
+    return found
 
 
 def _rendered(predictor: Any) -> tuple[list[dict[str, str]], str]:
@@ -112,6 +155,14 @@ def _rendered(predictor: Any) -> tuple[list[dict[str, str]], str]:
     if not last["content"].startswith(head):
         raise RenderError("the installed DSPy renders input fields in a way this version does not know")
     return messages, last["content"].removeprefix(head)
+
+
+def _asked(signature: Any) -> dict[str, Any]:
+    return {
+        "inputs": [_field(name, info) for name, info in signature.input_fields.items()],
+        "outputs": [_field(name, info) for name, info in signature.output_fields.items()],
+        "instructions": signature.instructions,
+    }
 
 
 def _field(name: str, info: Any) -> dict[str, Any]:

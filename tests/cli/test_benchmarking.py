@@ -109,12 +109,12 @@ def test_a_table_for_each_value_of_a_field(small: Path, cause: Path, reflex: Ref
     assert "no row has a field 'mood'" in reflex(*options, "--by", "mood").refusal
 
 
-def test_a_report_is_two_files(small: Path, cause: Path, reflex: Reflex, tmp_path: Path) -> None:
-    """Markdown that says what stdout says, and a picture."""
+def test_a_report_is_a_text_and_its_pictures(small: Path, cause: Path, reflex: Reflex, tmp_path: Path) -> None:
+    """Markdown that says what stdout says, and PNG files."""
     done = reflex("benchmark", "root_cause", "--dataset", small, "--program", cause, "--report", tmp_path / "report")
     assert done.code == 0
     written = files_below(tmp_path / "report")
-    assert sorted(written) == ["confusion.png", "report.md"]
+    assert sorted(written) == ["confusion.png", "reliability.png", "report.md"]
     assert written["confusion.png"].startswith(b"\x89PNG")
     assert "macro-F1" in written["report.md"].decode()
     assert "macro-F1" in done.out

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dspy_reflex.optimize.optimizers import OPTIMIZERS
+from dspy_reflex.optimize.optimizers.base import flag
 from dspy_reflex.runtime.artifact import read
 from tests.cli.runner import Reflex, files_below, process
 from tests.optimize.compiles import quick, take, ten_rows, write_rows
 from tests.optimize.thinking import STRONG, WEAK, every, learns
 from tests.runtime.lm.loopback import KEY, error, refusal
 
-QUICK = ("--optimizer", "bootstrap_few_shot", "--max-demos", "6", "--trials", "3")
+QUICK = ("--optimizer", "bootstrap_few_shot", "--max-demos", "6")
+SEARCH = ("--optimizer", "bootstrap_random_search", "--max-demos", "6", "--trials", "3")
 OURS = re.compile(
-    r"warning: \S.*|\d+ rows(, no val| to learn from, \d+ to choose on)|trial \d+: [\d.]+ \(best [\d.]+\), \d+ calls so far"
+    r"warning: \S.*|\d+ rows(, no val| to learn from, \d+ to choose on)|run in \S+; if it is interrupted, .* --resume \S+"
+    r"|candidate \d+: [\d.]+, (scored|dropped after \d+ of \d+ rows)(, best [\d.]+)?; \d+ calls so far"
 )
 """Every line that may be on stderr while all goes well."""
 
@@ -31,12 +36,12 @@ def test_stdout_is_one_json_document(small: Path, reflex: Reflex, tmp_path: Path
     assert read(tmp_path / found["artifact"]).name == found["program"]
     assert found["scores"]["interval"][0] <= found["scores"]["value"] <= found["scores"]["interval"][1]
     assert found["scores"]["uncompiled"]["n"] == found["scores"]["n"] == 18
-    assert found["calls"] == sum(role["calls"] for role in found["models"].values()) > 0
+    for part in ("phases", "models"):
+        assert found["calls"] == sum(counts["calls"] for counts in found["ledger"][part].values()) > 0
     assert (tmp_path / found["run"] / "result.json").exists()
 
 
-@pytest.mark.parametrize("optimizer", ["bootstrap_random_search", "miprov2"])
-@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize(("optimizer", "threads"), [("bootstrap_random_search", 1), ("miprov2", 4)])
 def test_nothing_of_dspy_is_printed(optimizer: str, threads: int, small: Path, tmp_path: Path) -> None:
     """In a real process: stdout is JSON alone, stderr has our lines alone."""
     done = process(
@@ -46,14 +51,17 @@ def test_nothing_of_dspy_is_printed(optimizer: str, threads: int, small: Path, t
     assert done.code == 0, done.err
     assert done.json["calls"] > 0
     assert [line for line in done.err.splitlines() if not OURS.fullmatch(line)] == []
-    assert "trial 1: " in done.err
+    assert "candidate 1: " in done.err
+    assert (tmp_path / done.json["run"] / "report.html").exists() or (
+        tmp_path / done.json["run"] / "report.md"
+    ).exists()
 
 
 def test_nothing_of_dspy_is_printed_when_answers_are_unusable(small: Path, tmp_path: Path, serve: Any) -> None:
     """DSPy logs every one of them as an error."""
     serve(every(3, refusal(), learns))
     done = process(
-        tmp_path, "compile", "root_cause", "--dataset", small, "--optimizer", "bootstrap_random_search", "--trials", 1,
+        tmp_path, "compile", "root_cause", "--dataset", small, "--optimizer", "bootstrap_random_search", "--trials", 2,
         "--threads", 2, "--lm", WEAK, "--json",
     )  # fmt: skip
     assert done.code == 0, done.err
@@ -115,23 +123,38 @@ def test_absent_classes_and_leaks_are_warnings_on_stderr(reflex: Reflex, tmp_pat
 
 def test_a_compile_that_changed_nothing_is_exit_code_2(small: Path, reflex: Reflex, tmp_path: Path) -> None:
     """One sentence; the library stays as it was."""
-    done = reflex(
-        "compile", "root_cause", "--dataset", small, "--optimizer", "labeled_few_shot", "--max-demos", 0, "--json"
-    )
-    assert "labeled_few_shot changed nothing" in done.refusal
+    done = reflex("compile", "root_cause", "--dataset", small, "--trials", 1, "--candidates", 2, "--json")
+    assert "miprov2 changed nothing" in done.refusal
     assert not (tmp_path / "programs").exists()
 
 
-@pytest.mark.parametrize("optimizer", ["bootstrap_few_shot", "bootstrap_random_search"])
-def test_no_demos_for_an_optimizer_of_demos_is_exit_code_2(
-    optimizer: str, small: Path, reflex: Reflex, tmp_path: Path
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--optimizer", "bootstrap_few_shot", "--max-demos", "0"], "--max-demos: 0 is not between 1 and 200"),
+        (["--optimizer", "bootstrap_random_search", "--trials", "0"], "--trials: 0 is not between 1 and 1000"),
+        (["--optimizer", "labeled_few_shot", "--trials", "3"], "labeled_few_shot has no option --trials; it takes"),
+        (["--optimizer", "knn_few_shot", "--candidates", "3"], "knn_few_shot has no option --candidates"),
+        (["--max-calls", "0"], "--max-calls: 0 is no limit; give a number above 0"),
+        (["--max-time", "-1"], "--max-time: -1.0 is no limit"),
+        (["--max-usd", "1", "--lm", "openai/nobody-knows"], "--max-usd: the price of openai/nobody-knows is not known"),
+        (["--cost", "tool_failure:bad_luck=3"], "--cost: there is no root cause 'bad_luck'; there are"),
+        (["--cost", "tool_failure:overconfidence=0"], "--cost tool_failure:overconfidence=0: give two different"),
+        (["--cost", "tool_failure=3x"], "give GOLD:TOLD=COST, such as"),
+        (["--target-precision", "1.5"], "1.5 is not in the range"),
+        (
+            ["--resume", "nowhere", "--seed", "3"],
+            "--resume takes everything but --out and limits from the run; leave out",
+        ),
+    ],
+)
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+def test_options_that_cannot_be_used_are_said_before_anything_is_written(
+    dry: tuple[str, ...], arguments: list[str], said: str, small: Path, reflex: Reflex, tmp_path: Path
 ) -> None:
-    """Never a traceback."""
-    done = reflex(
-        "compile", "root_cause", "--dataset", small, "--optimizer", optimizer, "--max-demos", 0, "--trials", 1
-    )
-    assert "changed nothing" in done.refusal
-    assert not (tmp_path / "programs").exists()
+    """By the name that they were given by; a dry run says the same."""
+    assert said in reflex("compile", "root_cause", "--dataset", small, *arguments, *dry).refusal
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_outage_is_one_sentence_and_nothing_is_written(
@@ -143,7 +166,7 @@ def test_an_outage_is_one_sentence_and_nothing_is_written(
     serve(lambda _: error(529, retry_after="0.01"))
     done = reflex("compile", "root_cause", "--dataset", small, *QUICK, "--lm", WEAK)
     assert WEAK in done.refusal
-    assert done.err.count("\n") == 2  # the rows, and the sentence
+    assert done.err.count("\n") == 3  # the run, the rows, and the sentence
     assert files_below(tmp_path / "programs") == before
 
 
@@ -153,20 +176,19 @@ def test_a_key_that_a_server_echoes_is_not_printed(small: Path, reflex: Reflex, 
     done = reflex("compile", "root_cause", "--dataset", small, *QUICK, "--lm", WEAK)
     assert KEY not in done.err
     assert done.refusal
-    assert done.err.count("\n") == 2
+    assert done.err.count("\n") == 3
 
 
 def test_teacher_and_prompt_model_are_asked_at_their_own_addresses(small: Path, reflex: Reflex, serve: Any) -> None:
-    """Counted by role."""
+    """Counted by model."""
     weak, strong = serve(learns), serve(learns, STRONG)
     done = reflex(
         "compile", "root_cause", "--dataset", small, "--optimizer", "miprov2", "--trials", 4, "--lm", WEAK,
         "--teacher-lm", STRONG, "--prompt-lm", STRONG, "--json",
     )  # fmt: skip
     assert done.code == 0, done.err
-    models = done.json["models"]
-    assert models["teacher"]["calls"] + models["prompt"]["calls"] == len(strong.requests)
-    assert models["task"]["calls"] + models["export"]["calls"] == len(weak.requests)
+    calls = {name: counts["calls"] for name, counts in done.json["ledger"]["models"].items()}
+    assert calls == {STRONG: len(strong.requests), WEAK: len(weak.requests)}
 
 
 def broken(tmp_path: Path, name: str) -> Path:
@@ -244,3 +266,73 @@ def test_an_out_folder_that_is_a_file_is_one_sentence(small: Path, reflex: Refle
     done = reflex("compile", "root_cause", "--dataset", small, *QUICK, "--out", "taken")
     assert "taken" in done.refusal
     assert (tmp_path / "taken").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_help_names_every_optimizer_and_each_of_its_options(optimizer: str, reflex: Reflex) -> None:
+    """With what it learns, and with whose default is what."""
+    text = " ".join(reflex("compile", "--help").out.split())
+    one = OPTIMIZERS[optimizer]
+    assert f"{optimizer} {' ' * 0}{one.learns}; pick it when {one.pick_when}" in text
+    for each in fields(one.options):
+        assert flag(each.name) in text
+        assert each.metadata["text"].capitalize() in text
+
+
+def test_a_dry_run_says_what_it_would_cost_and_writes_nothing(
+    small: Path, reflex: Reflex, tmp_path: Path, serve: Any
+) -> None:
+    """For people and as JSON; the real one stays below."""
+    server = serve(learns)
+    command = ("compile", "root_cause", "--dataset", small, *SEARCH, "--lm", WEAK)
+    done, told = reflex(*command, "--dry-run"), reflex(*command, "--dry-run", "--json").json
+    assert done.code == 0
+    assert done.out.startswith(f"at most {told['calls']} calls, about {told['tokens']:,} tokens, {told['usd']:.2f} USD")
+    assert [line.split()[0] for line in done.out.splitlines()[1:]] == ["bootstrap", "evaluate", "measure"]
+    assert (server.requests, list(tmp_path.iterdir())) == ([], [])
+    assert reflex(*command, "--json").json["calls"] <= told["calls"]
+
+
+def test_a_spent_budget_is_exit_code_1_with_a_program_and_2_without(
+    small: Path, reflex: Reflex, tmp_path: Path
+) -> None:
+    """And the run goes on from both to the program of a run without a limit."""
+    command = ("compile", "root_cause", "--dataset", small, *SEARCH)
+    whole = reflex(*command, "--out", "whole", "--json").json
+    early = reflex(*command, "--run", "early", "--max-calls", 30)
+    assert "the budget of 30 calls (--max-calls) is spent; raise it to go on" in early.refusal
+    late = reflex(*command, "--run", "late", "--max-calls", 80)
+    assert late.code == 1
+    assert ", partial: the budget of 80 calls (--max-calls) is spent" in late.out
+    assert "it is not made current" in late.err
+    assert not (tmp_path / "programs" / "root_cause" / "current.json").exists()
+    for run in ("early", "late"):
+        done = reflex("compile", "--resume", run, "--max-calls", 999, "--json")
+        assert done.code == 0
+        assert (done.json["program"], done.json["calls"]) == (whole["program"], whole["calls"])
+        assert Path(done.json["artifact"]).read_bytes() == Path(whole["artifact"]).read_bytes()
+
+
+def test_a_run_that_goes_on_takes_no_other_options(small: Path, reflex: Reflex) -> None:
+    """Each is named as it was given; limits and the library may be others."""
+    assert reflex("compile", "root_cause", "--dataset", small, *QUICK, "--run", "mine").code == 0
+    for given in (("root_cause",), ("--dataset", small), ("--seed", 0), ("--threads", 2), ("--max-demos", 3),
+                  ("--cost", "tool_failure:overconfidence=3"), ("--dry-run",), ("--run", "other"), ("--lm", "offline")):  # fmt: skip
+        name = "program" if given == ("root_cause",) else given[0]
+        assert f"leave out {name}" in reflex("compile", "--resume", "mine", *given).refusal
+    assert reflex("compile", "--resume", "mine", "--max-calls", 9, "--out", "elsewhere").code == 0
+    assert "no run here to go on with" in reflex("compile", "--resume", "nowhere").refusal
+
+
+def test_without_a_program_to_compile_it_is_asked_for(reflex: Reflex) -> None:
+    """Unless a run goes on."""
+    assert "say what to compile: root_cause or rule" in reflex("compile").refusal
+
+
+def test_costs_are_told_and_kept(small: Path, reflex: Reflex) -> None:
+    """In the artefact and in the run."""
+    costs = ("--cost", "tool_failure:overconfidence=3", "--cost", "context_loss:tool_failure=0.5")
+    done = reflex("compile", "root_cause", "--dataset", small, *SEARCH, *costs, "--run", "mine", "--json")
+    kept = [["tool_failure", "overconfidence", 3.0], ["context_loss", "tool_failure", 0.5]]
+    assert read(Path(done.json["artifact"])).data["optimizer"]["costs"] == kept
+    assert json.loads(Path("mine/config.json").read_text(encoding="utf-8"))["costs"] == kept

@@ -10,8 +10,10 @@ import pytest
 
 from dspy_reflex import RootCauseClassifier, RuleProposer, load_program
 from dspy_reflex.optimize.dspy_lm import OfflineLM
-from dspy_reflex.optimize.publish import adapter
-from dspy_reflex.runtime.artifact import digest_of, read
+from dspy_reflex.optimize.examples import examples_for
+from dspy_reflex.optimize.knn import compile_knn
+from dspy_reflex.optimize.publish import adapter, publish
+from dspy_reflex.runtime.artifact import digest_of, dumps, read
 from tests.cli.runner import Reflex
 from tests.optimize.compiles import labelled
 
@@ -94,6 +96,37 @@ def test_the_exported_state_is_what_dspy_loads(
             with dspy.context(lm=OfflineLM(), adapter=adapter()):
                 theirs = [module(**row.inputs).root_cause for row in rows]
             assert theirs == [program(row.failure).root_cause for row in rows]
+
+
+@pytest.fixture
+def retrieving(small: Path, tmp_path: Path) -> Path:
+    """A program that retrieves its examples."""
+    trainset = examples_for("root_cause", labelled(small, "train"), 0)
+    path = tmp_path / "retrieving.json"
+    path.write_text(
+        dumps(publish(compile_knn(RootCauseClassifier(), trainset, 3), trainset=trainset)), encoding="utf-8"
+    )
+    return path
+
+
+def test_a_program_that_retrieves_is_shown_verified_and_not_exported_without_its_examples(
+    retrieving: Path, reflex: Reflex, tmp_path: Path
+) -> None:
+    """A state of DSPy's has no room for them."""
+    assert "the 3 nearest of 30 examples" in reflex("programs", "show", retrieving).out
+    assert reflex("programs", "verify", retrieving, "--inputs", 50, "--json").json["equal"]
+    state = tmp_path / "state.json"
+    assert "retrieves its examples" in reflex("programs", "export", retrieving, "--dspy", "--out", state).refusal
+    assert not state.exists()
+
+
+def test_verify_finds_an_index_that_leads_to_other_examples(retrieving: Path, reflex: Reflex) -> None:
+    """Sealed with a digest that fits, but every word speaks for the same example."""
+    data = json.loads(retrieving.read_text(encoding="utf-8"))
+    data["retrieval"]["index"] = dict.fromkeys(data["retrieval"]["index"], "7:50")
+    data["digest"] = digest_of(data)
+    retrieving.write_text(json.dumps(data), encoding="utf-8")
+    assert "renders differently" in reflex("programs", "verify", retrieving).refusal
 
 
 @pytest.mark.parametrize("command", ["show", "verify", "export"])

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.evalset.load import load_evalset
-from dspy_reflex.optimize.compile import CompileOptions, CompileResult, run_compile
+from dspy_reflex.optimize.compile import run_compile
+from dspy_reflex.optimize.optimizers import OPTIMIZERS
+from dspy_reflex.optimize.options import CompileOptions, CompileResult
 from dspy_reflex.taxonomies.load import load_taxonomy
 
 ROOT = Path(__file__).parents[2]
 FAILURES = ROOT / "datasets" / "failures"
-OPTIMIZERS = ("labeled_few_shot", "bootstrap_few_shot", "bootstrap_random_search", "miprov2")
+QUICKLY: dict[str, int] = {
+    **{"max_demos": 6, "trials": 3, "candidates": 3},
+    **{"breadth": 2, "depth": 2},
+    **{"batch_size": 10, "samples": 3, "steps": 3},
+    **{"max_metric_calls": 60, "minibatch": 6},
+}
+ANY_OPTION = {each.name for one in OPTIMIZERS.values() for each in fields(one.options)}
+ON_THEIR_OWN = ("copro", "simba", "gepa", "infer_rules", "knn_few_shot")
+"""Optimizers whose compiles are tested in files of their own."""
+CORE = tuple(name for name in OPTIMIZERS if name not in ON_THEIR_OWN)
+"""The optimizers that every test of a whole compile is repeated for."""
 PROGRAMS = ("root_cause", "rule")
 TRAIN, VAL, TEST = 5, 3, 4
 """Rows a cause of the small set's splits."""
@@ -89,6 +102,17 @@ def small_set(folder: Path) -> Path:
     return folder
 
 
+def mid_set(folder: Path) -> Path:
+    """All of val of `datasets/failures`, and 150 rows of train, six equal classes."""
+    for name, number in (("train", 25), ("val", 12)):
+        lines = (FAILURES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+        rows: dict[str, list[dict[str, Any]]] = {}
+        for row in map(json.loads, lines):
+            rows.setdefault(row["root_cause"], []).append(row)
+        write_rows(folder / f"{name}.jsonl", [row for some in rows.values() for row in some[:number]])
+    return folder
+
+
 def ten_rows(folder: Path) -> tuple[Path, Path]:
     """A taxonomy of the user's own and ten rows labelled in it."""
     taxonomy = folder / "fruit.toml"
@@ -100,14 +124,26 @@ def ten_rows(folder: Path) -> tuple[Path, Path]:
     return taxonomy, write_rows(folder / "ten.jsonl", rows)
 
 
+def files_below(folder: Path) -> list[str]:
+    """Every file, hidden ones too."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
 def quick(
     place: Path, dataset: Path | Iterable[Path], program: str = "root_cause", *, taxonomy: str = "six", **options: Any
 ) -> CompileResult:
     """Compile below `place` (`out` and `run`), quickly unless told otherwise."""
     datasets = (dataset,) if isinstance(dataset, Path) else tuple(dataset)
-    chosen: dict[str, Any] = {"optimizer": "bootstrap_few_shot", "max_demos": 6, "trials": 3, **options}
-    told = CompileOptions(program, datasets, load_taxonomy(taxonomy), **chosen)
-    return run_compile(told, out=place / "out", run=place / "run")
+    return run_compile(quickly(program, datasets, taxonomy=taxonomy, **options), out=place / "out", run=place / "run")
+
+
+def quickly(program: str, datasets: tuple[Path, ...], *, taxonomy: str = "six", **options: Any) -> CompileOptions:
+    """Options of a compile of few rows; `max_demos` and `trials` are given to the optimizers that take them."""
+    name = options.pop("optimizer", "bootstrap_few_shot")
+    taken = {each.name for each in fields(OPTIMIZERS[name].options)} if name in OPTIMIZERS else set[str]()
+    settings = {option: value for option, value in QUICKLY.items() if option in taken}
+    settings |= {option: options.pop(option) for option in [*options] if option in ANY_OPTION}
+    return CompileOptions(program, datasets, load_taxonomy(taxonomy), name, settings, **options)
 
 
 def labelled(path: Path, split: str, taxonomy: str = "six") -> tuple[LabelledFailure, ...]:

@@ -18,7 +18,7 @@ QUICK: dict[str, Any] = {"optimizer": "bootstrap_few_shot", "max_demos": 4}
 def test_compile_program_does_what_the_command_does(small: Path, tmp_path: Path) -> None:
     """The same bytes, where it was told to put them."""
     made = compile_program("root_cause", small, out=tmp_path / "a", run=tmp_path / "r", **QUICK)
-    again = quick(tmp_path, small, max_demos=4, trials=12)
+    again = quick(tmp_path, small, max_demos=4)
     assert made.path.parent == tmp_path / "a" / "root_cause"
     assert made.path.read_bytes() == again.path.read_bytes()
 

@@ -17,19 +17,24 @@ from dspy_reflex.benchmark.runner import benchmark_cause
 from dspy_reflex.errors import CompileError, ConfigError, DatasetError
 from dspy_reflex.optimize.compile import CompileResult
 from dspy_reflex.optimize.modules import RootCauseClassifier
+from dspy_reflex.optimize.optimizers import OPTIMIZERS
 from dspy_reflex.optimize.publish import publish
 from dspy_reflex.runtime.artifact import read
 from dspy_reflex.runtime.library import current
 from dspy_reflex.runtime.lm.connect import connect
 from dspy_reflex.taxonomies.load import load_taxonomy
-from tests.optimize.compiles import FAILURES, OPTIMIZERS, PROGRAMS, ROOT, TRAIN, VAL, labelled, quick
+from tests.optimize.compiles import CORE, PROGRAMS, ROOT, TRAIN, VAL, files_below, labelled, mid_set, quick
 
+EACH = [*((name, "root_cause") for name in CORE), ("bootstrap_random_search", "rule")]
+"""Every optimizer with one program, and both programs with one optimizer."""
 IN_A_FRESH_PROCESS = """
 import sys
 from pathlib import Path
-from tests.optimize.compiles import OPTIMIZERS, quick
+from dspy_reflex.optimize import compile as compiling
+from tests.optimize.compiles import CORE, quick
+compiling.write_run_report = lambda _: None
 small, place = map(Path, sys.argv[1:])
-for name in OPTIMIZERS:
+for name in CORE:
     print(quick(place / name, small, optimizer=name).path)
 """
 
@@ -39,38 +44,29 @@ def prompt(result: CompileResult) -> tuple[Any, Any]:
     return result.artifact.data["messages"], result.artifact.data["tail"]
 
 
-def files_below(folder: Path) -> list[str]:
-    """Every file, hidden ones too."""
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize(("optimizer", "program"), EACH)
 def test_the_same_compile_gives_the_same_bytes_with_any_number_of_threads(
     optimizer: str, program: str, small: Path, tmp_path: Path
 ) -> None:
-    """From a fresh run folder each, the second with eight threads."""
-    first, second, threaded = (
-        quick(tmp_path / name, small, program, optimizer=optimizer, threads=threads)
-        for name, threads in (("a", 1), ("b", 1), ("c", 8))
+    """From a fresh run folder each, the second with eight threads; the bill and the candidates are the same, too."""
+    one, eight = (
+        quick(tmp_path / str(threads), small, program, optimizer=optimizer, threads=threads) for threads in (1, 8)
     )
-    assert first.path.name == second.path.name == threaded.path.name
-    assert first.path.read_bytes() == second.path.read_bytes() == threaded.path.read_bytes()
+    assert one.path.read_bytes() == eight.path.read_bytes()
+    assert one.candidates == eight.candidates
+    assert one.ledger["phases"] == eight.ledger["phases"]
 
 
 def test_a_fresh_process_with_other_hashes_gives_the_same_bytes(small: Path, tmp_path: Path) -> None:
     """Nothing hangs on the order of a set, or on what was compiled before."""
-    made: list[list[bytes]] = []
-    for hash_seed in ("1", "4242"):
-        done = subprocess.run(
-            [sys.executable, "-c", IN_A_FRESH_PROCESS, str(small), str(tmp_path / hash_seed)],
-            env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)},
-            cwd=tmp_path, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        made.append([Path(line).read_bytes() for line in done.stdout.splitlines()])
-    here = [quick(tmp_path / "here" / name, small, optimizer=name).path.read_bytes() for name in OPTIMIZERS]
-    assert made[0] == made[1] == here
+    done = subprocess.run(
+        [sys.executable, "-c", IN_A_FRESH_PROCESS, str(small), str(tmp_path / "there")],
+        env=os.environ | {"PYTHONHASHSEED": "4242", "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    there = [Path(line).read_bytes() for line in done.stdout.splitlines()]
+    assert there == [quick(tmp_path / "here" / name, small, optimizer=name).path.read_bytes() for name in CORE]
 
 
 @pytest.mark.parametrize("optimizer", ["labeled_few_shot", "miprov2"])
@@ -81,8 +77,7 @@ def test_another_seed_takes_other_demos(optimizer: str, small: Path, tmp_path: P
     assert prompt(one) != prompt(other)
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize(("optimizer", "program"), EACH)
 def test_the_artefact_names_the_row_of_every_demo(optimizer: str, program: str, small: Path, tmp_path: Path) -> None:
     """By its id in the train split, and the demo's text is that row's."""
     data = quick(tmp_path, small, program, optimizer=optimizer).artifact.data
@@ -136,42 +131,65 @@ def test_a_compiled_program_becomes_current_and_its_name_is_its_content(small: P
     result = quick(tmp_path, small)
     assert result.path == tmp_path / "out" / "root_cause" / f"{result.artifact.version}.json"
     assert current(tmp_path / "out", "root_cause") == {"offline/1": result.artifact.version}
-    assert files_below(tmp_path / "out") == sorted([f"root_cause/{result.path.name}", "root_cause/current.json"])
+    names = (result.path.name, "current.json", "history.jsonl")
+    assert files_below(tmp_path / "out") == sorted(f"root_cause/{name}" for name in names)
 
 
 def test_the_run_folder_says_what_was_compiled_and_what_came_of_it(small: Path, tmp_path: Path) -> None:
-    """Config, trials in order, calls by role."""
+    """Config, candidates in order, calls by phase and by model; both programs, and an answer for each row of val."""
     result = quick(tmp_path, small, optimizer="bootstrap_random_search", seed=3)
-    config = json.loads((tmp_path / "run" / "config.json").read_text(encoding="utf-8"))
-    told = json.loads((tmp_path / "run" / "result.json").read_text(encoding="utf-8"))
+    run = tmp_path / "run"
+    config, told = (json.loads((run / f"{name}.json").read_text(encoding="utf-8")) for name in ("config", "result"))
     assert (config["optimizer"], config["seed"], config["datasets"]) == ("bootstrap_random_search", 3, [str(small)])
     assert told == result.to_json()
-    assert [row["trial"] for row in told["trials"]] == list(range(len(told["trials"])))
-    assert len(told["trials"]) == 3 + 3  # uncompiled, labelled, unshuffled, and --trials more
-    assert sum(role["calls"] for role in told["models"].values()) == told["calls"]
+    assert [row["candidate"] for row in told["candidates"]] == list(range(3))
+    assert [row["best"] for row in told["candidates"]].count(True) == 1
+    assert {row["rows"] for row in told["candidates"] if not row["dropped"]} == {6 * VAL}
+    for part in ("phases", "models"):
+        assert sum(counts["calls"] for counts in told["ledger"][part].values()) == told["calls"] > 0
+    assert sum(told["coverage"].values()) == len(result.artifact.data["demos"])
+    assert read(run / "program.json") == result.artifact
+    assert read(run / "uncompiled.json").data["demos"] == []
+    answers = [json.loads(line) for line in (run / "predictions.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [(row["id"], row["gold"]) for row in answers] == [(row.id, row.root_cause) for row in labelled(small, "val")]
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_a_compile_that_changed_nothing_fails_and_writes_no_program(program: str, small: Path, tmp_path: Path) -> None:
-    """Without demos `labeled_few_shot` has nothing to add."""
-    with pytest.raises(CompileError, match=r"labeled_few_shot changed nothing: .*--trials") as caught:
-        quick(tmp_path, small, program, optimizer="labeled_few_shot", max_demos=0)
+def test_the_best_candidate_is_the_one_that_is_measured(small: Path, tmp_path: Path) -> None:
+    """Its score on the board is the artefact's, for nothing is asked a second time."""
+    result = quick(tmp_path, small, optimizer="bootstrap_random_search")
+    (best,) = [row for row in result.candidates if row["best"]]
+    assert best["score"] == pytest.approx(result.scores["value"], abs=1e-4)
+    assert best["demos"] == len(result.artifact.data["demos"])
+    assert result.ledger["phases"]["measure"]["calls"] == 6 * VAL  # the uncompiled program alone
+
+
+def test_a_compile_that_changed_nothing_fails_and_writes_no_program(small: Path, tmp_path: Path) -> None:
+    """One trial of `miprov2` is the uncompiled program itself."""
+    with pytest.raises(CompileError, match=r"miprov2 changed nothing: .*--trials") as caught:
+        quick(tmp_path, small, optimizer="miprov2", candidates=2, trials=1)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "run" / "result.json").exists()
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_no_demos_allowed_means_no_demos(optimizer: str, small: Path, tmp_path: Path) -> None:
-    """Either the instructions alone changed, or the compile says in a sentence that nothing did."""
-    try:
-        result = quick(tmp_path, small, optimizer=optimizer, max_demos=0)
-    except CompileError as error:
-        assert "changed nothing" in str(error)  # noqa: PT017
-    else:
-        assert result.artifact.data["demos"] == []
+def test_no_demos_allowed_means_no_demos(small: Path, tmp_path: Path) -> None:
+    """The instructions alone change."""
+    result = quick(tmp_path, small, optimizer="miprov2", max_demos=0)
+    assert result.artifact.data["demos"] == []
+    assert result.artifact.data["instructions"] != read(tmp_path / "run" / "uncompiled.json").data["instructions"]
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize(
+    "name", [name for name, one in OPTIMIZERS.items() if "max_demos" in one.configured({}).__dict__]
+)
+def test_demos_are_refused_out_of_range(name: str, small: Path, tmp_path: Path) -> None:
+    """Before a row is read."""
+    with pytest.raises(ConfigError, match="--max-demos: -1 is not between"):
+        quick(tmp_path, small, optimizer=name, max_demos=-1)
+    assert files_below(tmp_path) == []
+
+
+@pytest.mark.parametrize("optimizer", CORE)
 @pytest.mark.parametrize("max_demos", [1, 6])
 def test_no_more_demos_than_allowed(optimizer: str, max_demos: int, small: Path, tmp_path: Path) -> None:
     """Bootstrapped and labelled ones together."""
@@ -179,14 +197,15 @@ def test_no_more_demos_than_allowed(optimizer: str, max_demos: int, small: Path,
     assert 1 <= len(demos) <= max_demos
 
 
-def test_compiling_changes_answers_for_the_better(compiled: CompileResult) -> None:
+def test_compiling_changes_answers_for_the_better(compiled: CompileResult, tmp_path: Path) -> None:
     """Clearly better on the rows it learnt from, and its own account of val says so, too."""
+    train = labelled(mid_set(tmp_path), "train")
     six = load_taxonomy()
     contenders = [
         Contender("compiled", "program", compiled.artifact, connect("offline")),
         Contender("uncompiled", "uncompiled", publish(RootCauseClassifier(six), six), connect("offline")),
     ]
-    report = benchmark_cause(labelled(FAILURES, "train"), contenders, baselines=False, allow_seen=True)
+    report = benchmark_cause(train, contenders, baselines=False, allow_seen=True)
     after, before = (row["macro_f1"] for row in report.to_json()["rows"])
     assert after > before + 0.15
     assert compiled.scores["value"] > compiled.scores["uncompiled"]["value"] + 0.05
@@ -203,7 +222,16 @@ def test_miprov2_writes_instructions_and_takes_demos_of_several_causes(compiled:
     data = compiled.artifact.data
     assert "tool_failure" in data["instructions"]
     assert len(Counter(demo["values"]["root_cause"] for demo in data["demos"])) >= 4
-    assert 0 < data["threshold"] < 1
+    assert data["demos"] != []
+
+
+def test_confidence_is_calibrated_on_val(compiled: CompileResult, small: Path, tmp_path: Path) -> None:
+    """With a threshold where the target can be reached; with few answers there is neither."""
+    assert compiled.artifact.data["calibration"]["n"] == 72
+    assert compiled.artifact.threshold is not None
+    assert 0 < compiled.artifact.threshold < 1
+    few = quick(tmp_path, small)
+    assert (few.artifact.data["calibration"], few.artifact.threshold, few.told["calibration"]) == (None, None, None)
 
 
 def test_an_unknown_optimizer_or_a_missing_data_set_is_said_before_anything_is_written(

@@ -7,20 +7,38 @@ from pathlib import Path
 import pytest
 
 from dspy_reflex.errors import DatasetError, ProgramError
+from dspy_reflex.optimize.compile import run_compile
+from dspy_reflex.runtime.history import history
 from dspy_reflex.runtime.library import current
 from dspy_reflex.runtime.lm.offline import MODEL
-from tests.optimize.compiles import quick, take, write_rows
+from tests.optimize.compiles import quick, quickly, take, write_rows
 
 
 def test_a_program_worse_than_uncompiled_is_written_and_not_made_current(tmp_path: Path) -> None:
-    """One demo, whose label is wrong on most of val."""
-    write_rows(tmp_path / "data" / "train.jsonl", [row for row in take(0, 4) if row["root_cause"] == "tool_failure"])
-    write_rows(tmp_path / "data" / "val.jsonl", [row for row in take(4, 7) if row["root_cause"] != "tool_failure"])
+    """It learns from two causes, and val has the other four."""
+    two = ("tool_failure", "context_loss")
+    write_rows(tmp_path / "data" / "train.jsonl", [row for row in take(0, 3) if row["root_cause"] in two])
+    write_rows(tmp_path / "data" / "val.jsonl", [row for row in take(3, 6) if row["root_cause"] not in two])
     result = quick(tmp_path, tmp_path / "data", optimizer="labeled_few_shot")
     assert result.scores["value"] < result.scores["uncompiled"]["value"]
     assert result.path.exists()
     assert MODEL not in current(tmp_path / "out", "root_cause")
     assert any("worse than the uncompiled" in line for line in result.warnings)
+
+
+def test_only_the_first_program_of_a_model_becomes_current_by_itself(small: Path, tmp_path: Path) -> None:
+    """Another one needs a test on rows that neither was chosen on; compiled again, the first one is as it was."""
+    one = quick(tmp_path / "one", small)
+    library = tmp_path / "one" / "out"
+    options = quickly("root_cause", (small,), optimizer="labeled_few_shot")
+    other = run_compile(options, out=library, run=tmp_path / "two")
+    assert other.path.exists()
+    assert other.path.parent == one.path.parent
+    assert current(library, "root_cause") == {MODEL: one.artifact.version}
+    assert any("promote" in line and other.artifact.name in line for line in other.warnings)
+    again = run_compile(quickly("root_cause", (small,)), out=library, run=tmp_path / "three")
+    assert (again.artifact, again.warnings) == (one.artifact, one.warnings)
+    assert [move.after for move in history(library, "root_cause").moves] == [one.artifact.version]
 
 
 def test_a_file_beside_a_folder_gives_no_row_of_the_folders_test_questions(tmp_path: Path) -> None:

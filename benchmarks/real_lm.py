@@ -123,7 +123,7 @@ def done(log: RequestLog) -> dict[str, Any]:
     kill = killed_compile(log, estimate)
     compiled = in_phase(log, "resume", "compile", "--resume", str(RUN))
     again = in_phase(log, "resume again", "compile", "--resume", str(RUN))
-    artifact = compiled["artifact"]
+    artifact = str(WORK / compiled["artifact"])  # told as the command was: from the folder it ran in
     verified = reflex("programs", "verify", artifact)
     reflex("programs", "export", artifact, "--dspy", "--out", str(WORK / "state.json"))
     using = ("--program", artifact, "--lm", MODEL)

@@ -83,7 +83,8 @@ def test_nor_where_the_score_is_cross_validated(optimizer: str, tmp_path: Path) 
 @pytest.mark.parametrize("further", ["learning_curve", "cross_calibrate"])
 def test_nor_with_further_compiles(further: str, tiny: Path, tmp_path: Path) -> None:
     """For a learning curve, and for calibrating out of fold."""
-    options = quickly("root_cause", (tiny,), optimizer="bootstrap_random_search", **{further: True})
+    asked_for: dict[str, Any] = {further: True}
+    options = quickly("root_cause", (tiny,), optimizer="bootstrap_random_search", **asked_for)
     check_bounds(estimate(options), compiled(options, tmp_path))
 
 

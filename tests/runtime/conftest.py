@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory, quiet_environment: None) 
     """One of every kind: cues and demos for both programs, demos alone, and the bare guide."""
     folder = tmp_path_factory.mktemp("compiled")
 
-    def make(program: str, optimizer: str, **options: int) -> Artifact:
+    def make(program: str, optimizer: str, **options: Any) -> Artifact:
         run = folder / f"{program}-{optimizer}"
         return compile_program(program, FAILURES, optimizer=optimizer, out=folder, run=run, **options).artifact
 

@@ -119,7 +119,7 @@ class Claude:
         try:
             return self.sdk.messages.count_tokens(**request).input_tokens
         except anthropic.AnthropicError as error:
-            return self._too_long(error)
+            raise self.failure(error) from None  # its text may quote the key
 
     def request(self, messages: list[Message]) -> dict[str, Any]:
         """Return what is sent for one chat, alone or in a batch."""

@@ -31,7 +31,7 @@ from typing import Any
 from benchmarks.model_server import Server
 from dspy_reflex.evalset.load import load_evalset
 from dspy_reflex.evalset.writing import write_splits
-from dspy_reflex.optimize.journal import FILE
+from dspy_reflex.optimize.models.journal import FILE
 from dspy_reflex.runtime.lm import offline
 from dspy_reflex.taxonomies.load import load_taxonomy
 

@@ -31,19 +31,19 @@ from benchmarks.model_server import Counts, ModelServer
 from dspy_reflex.benchmark.statistics import macro_f1
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.evalset.load import load_evalset
-from dspy_reflex.optimize.demos import in_turn
-from dspy_reflex.optimize.dspy_lm import ReflexLM
 from dspy_reflex.optimize.examples import examples_for
-from dspy_reflex.optimize.journal import FILE, Journal
-from dspy_reflex.optimize.journaled import journaled
-from dspy_reflex.optimize.ledger import Ledger
 from dspy_reflex.optimize.measure import measure
 from dspy_reflex.optimize.metrics import CauseMetric, cause_criterion
+from dspy_reflex.optimize.models.dspy_lm import ReflexLM
+from dspy_reflex.optimize.models.journal import FILE, Journal
+from dspy_reflex.optimize.models.journaled import journaled
+from dspy_reflex.optimize.models.ledger import Ledger
 from dspy_reflex.optimize.modules import RootCauseClassifier
 from dspy_reflex.optimize.optimizers import optimizer
 from dspy_reflex.optimize.optimizers.base import ANY_NUMBER, Setting
 from dspy_reflex.optimize.publish import adapter, publish
-from dspy_reflex.optimize.scoreboard import Scoreboard
+from dspy_reflex.optimize.search.demos import in_turn
+from dspy_reflex.optimize.search.scoreboard import Scoreboard
 from dspy_reflex.taxonomies.load import load_taxonomy
 
 ROOT = Path(__file__).parents[1]

@@ -19,11 +19,10 @@ from dspy_reflex.errors import CompileError, ConfigError
 from dspy_reflex.evalset.collect import collect
 from dspy_reflex.files import write_atomic
 from dspy_reflex.optimize.examples import examples_for
-from dspy_reflex.optimize.journal import FILE, Journal
-from dspy_reflex.optimize.journaled import BATCH_PREFIX
-from dspy_reflex.optimize.knn import retrieved
-from dspy_reflex.optimize.ledger import Ledger, Stop
 from dspy_reflex.optimize.metrics import check_costs
+from dspy_reflex.optimize.models.journal import FILE, Journal
+from dspy_reflex.optimize.models.journaled import BATCH_PREFIX
+from dspy_reflex.optimize.models.ledger import Ledger, Stop
 from dspy_reflex.optimize.optimizers import optimizer
 from dspy_reflex.optimize.optimizers.base import Sizes
 from dspy_reflex.optimize.options import (
@@ -36,6 +35,7 @@ from dspy_reflex.optimize.options import (
     write_json,
 )
 from dspy_reflex.optimize.rows import digest, train_and_val
+from dspy_reflex.optimize.search.knn import retrieved
 from dspy_reflex.optimize.work import Made, Work
 from dspy_reflex.runs.report import write_run_report
 from dspy_reflex.runtime.artifact import Artifact, dumps, read

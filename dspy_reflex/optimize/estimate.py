@@ -10,9 +10,9 @@ from typing import Any
 from dspy_reflex.evalset.collect import collect
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.optimize.examples import examples_for
-from dspy_reflex.optimize.journaled import CHARS_PER_TOKEN
-from dspy_reflex.optimize.ledger import FIRST_GUESS_TOKENS
 from dspy_reflex.optimize.metrics import check_costs
+from dspy_reflex.optimize.models.journaled import CHARS_PER_TOKEN
+from dspy_reflex.optimize.models.ledger import FIRST_GUESS_TOKENS
 from dspy_reflex.optimize.modules import PROGRAMS
 from dspy_reflex.optimize.optimizers import optimizer
 from dspy_reflex.optimize.optimizers.base import Sizes

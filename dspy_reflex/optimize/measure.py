@@ -9,7 +9,7 @@ from typing import Any
 from dspy_reflex.benchmark import statistics
 from dspy_reflex.benchmark.predict import CauseAnswer, Contender, RuleProposed, cause_answers, rule_answers
 from dspy_reflex.evalset.labelled import LabelledFailure
-from dspy_reflex.optimize.journaled import JournaledModel
+from dspy_reflex.optimize.models.journaled import JournaledModel
 from dspy_reflex.runtime.artifact import Artifact
 
 Answers = tuple[CauseAnswer, ...] | tuple[RuleProposed, ...]

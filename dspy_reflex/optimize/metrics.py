@@ -14,7 +14,7 @@ from dspy_reflex.benchmark.rule_score import score_rule
 from dspy_reflex.benchmark.statistics import macro_f1
 from dspy_reflex.errors import CompileError, ConfigError
 from dspy_reflex.evalset.labelled import LabelledFailure
-from dspy_reflex.optimize.ledger import Stop
+from dspy_reflex.optimize.models.ledger import Stop
 from dspy_reflex.optimize.options import Cost
 
 GOOD_RULE = 0.6

@@ -8,8 +8,8 @@ from typing import Any, Literal, get_args, get_origin
 import dspy
 
 from dspy_reflex.errors import ProgramError, RenderError
-from dspy_reflex.optimize.knn import NearestDemos, compile_knn
 from dspy_reflex.optimize.modules import PROGRAMS, only_predictor
+from dspy_reflex.optimize.search.knn import NearestDemos, compile_knn
 from dspy_reflex.records.taxonomy import Taxonomy
 from dspy_reflex.runtime.artifact import ANY_MODEL, Artifact, seal
 from dspy_reflex.runtime.render import examples, render
@@ -113,7 +113,7 @@ def _holdable(module: Any) -> Any:
     if "forward" in vars(module):
         raise ProgramError(
             "this module's forward was replaced, as dspy.KNNFewShot does, and no artefact can hold what it does now; "
-            "compile it with dspy_reflex.optimize.knn.compile_knn"
+            "compile it with dspy_reflex.optimize.search.knn.compile_knn"
         )
     if isinstance(module, NearestDemos) and module.predict.demos:
         raise ProgramError("a program that retrieves its examples never shows other demos; clear them, or compile anew")

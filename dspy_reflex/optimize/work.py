@@ -18,14 +18,13 @@ from dspy_reflex.errors import BudgetError, CompileError
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.evalset.split import folds
 from dspy_reflex.optimize import calibrate
-from dspy_reflex.optimize.demos import in_turn
-from dspy_reflex.optimize.dspy_lm import ReflexLM, model_name
 from dspy_reflex.optimize.examples import examples_for
-from dspy_reflex.optimize.journal import Journal
-from dspy_reflex.optimize.journaled import Role, journaled
-from dspy_reflex.optimize.ledger import Ledger, Stop
 from dspy_reflex.optimize.measure import Measured, measure
 from dspy_reflex.optimize.metrics import CauseMetric, cause_criterion, guarded, rule_criterion, rule_metric
+from dspy_reflex.optimize.models.dspy_lm import ReflexLM, model_name
+from dspy_reflex.optimize.models.journal import Journal
+from dspy_reflex.optimize.models.journaled import Role, journaled
+from dspy_reflex.optimize.models.ledger import Ledger, Stop
 from dspy_reflex.optimize.modules import PROGRAMS
 from dspy_reflex.optimize.optimizers import optimizer
 from dspy_reflex.optimize.optimizers.base import Setting
@@ -34,7 +33,8 @@ from dspy_reflex.optimize.options import (
 )
 from dspy_reflex.optimize.publish import adapter, publish
 from dspy_reflex.optimize.rows import Rows
-from dspy_reflex.optimize.scoreboard import Scoreboard
+from dspy_reflex.optimize.search.demos import in_turn
+from dspy_reflex.optimize.search.scoreboard import Scoreboard
 from dspy_reflex.runtime.artifact import Artifact
 from dspy_reflex.runtime.lm.connect import OFFLINE_NAMES
 from dspy_reflex.runtime.render import render

@@ -1,7 +1,7 @@
 """Which of a program's examples are nearest to an input, found at render time from an index that the artefact carries.
 
 The index says, for each word and each pair of words, which examples it stands in and how much it counts there. It was
-weighed when the program was compiled (`optimize.knn`); here whole numbers are added up, so the order is the same on every
+weighed when the program was compiled (`optimize.search.knn`); here whole numbers are added up, so the order is the same on every
 machine and in both wings. Examples that are equally near keep their order. Nothing here changes after it was read, so
 threads share it. Standard library only.
 """

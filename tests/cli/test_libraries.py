@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from dspy_reflex import RootCauseClassifier, RuleProposer, load_program
-from dspy_reflex.optimize.dspy_lm import OfflineLM
 from dspy_reflex.optimize.examples import examples_for
-from dspy_reflex.optimize.knn import compile_knn
+from dspy_reflex.optimize.models.dspy_lm import OfflineLM
 from dspy_reflex.optimize.publish import adapter, publish
+from dspy_reflex.optimize.search.knn import compile_knn
 from dspy_reflex.runtime.artifact import digest_of, dumps, read
 from tests.cli.runner import Reflex
 from tests.optimize.compiles import labelled

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dspy_reflex.errors import CompileError, ModelNotConfiguredError, ModelUnavailableError, ReflexError
-from dspy_reflex.optimize.journaled import ATTEMPTS
+from dspy_reflex.optimize.models.journaled import ATTEMPTS
 from dspy_reflex.optimize.options import CompileResult
 from dspy_reflex.runtime.lm.prices import cost_usd
 from tests.optimize.compiles import CORE, PROGRAMS, quick, take, write_rows

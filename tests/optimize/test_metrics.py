@@ -11,7 +11,6 @@ from dspy_reflex.benchmark.statistics import macro_f1
 from dspy_reflex.errors import CompileError, ConfigError, DatasetError
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.optimize.examples import examples_for
-from dspy_reflex.optimize.ledger import Stop
 from dspy_reflex.optimize.metrics import (
     GOOD_RULE,
     CauseMetric,
@@ -21,6 +20,7 @@ from dspy_reflex.optimize.metrics import (
     rule_criterion,
     rule_metric,
 )
+from dspy_reflex.optimize.models.ledger import Stop
 from tests.optimize.compiles import labelled
 
 dspy: Any = pytest.importorskip("dspy")

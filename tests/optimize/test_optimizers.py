@@ -17,16 +17,16 @@ import pytest
 
 from dspy_reflex.errors import CompileError, ConfigError, ModelUnavailableError, ReflexError
 from dspy_reflex.optimize.compile import resume_compile
-from dspy_reflex.optimize.dspy_lm import OfflineLM
 from dspy_reflex.optimize.examples import examples_for
-from dspy_reflex.optimize.ledger import Budget, Ledger
 from dspy_reflex.optimize.metrics import CauseMetric, cause_criterion
+from dspy_reflex.optimize.models.dspy_lm import OfflineLM
+from dspy_reflex.optimize.models.ledger import Budget, Ledger
 from dspy_reflex.optimize.modules import RootCauseClassifier
 from dspy_reflex.optimize.optimizers import optimizer
 from dspy_reflex.optimize.optimizers.base import Setting, Sizes
 from dspy_reflex.optimize.options import CompileResult
 from dspy_reflex.optimize.publish import adapter
-from dspy_reflex.optimize.scoreboard import Scoreboard
+from dspy_reflex.optimize.search.scoreboard import Scoreboard
 from tests.optimize.compiles import PROGRAMS, ROOT, TRAIN, VAL, labelled, quick, take, ten_rows, write_rows
 from tests.optimize.thinking import STRONG, WEAK, Thinking, everything, knows, pointed_at, says, texts, wise
 from tests.runtime.lm.loopback import Reply, Request, answer, error, refusal

@@ -11,9 +11,9 @@ import pytest
 from dspy_reflex import RootCauseClassifier, RuleProposer, load_program, publish
 from dspy_reflex.errors import ProgramError, RenderError
 from dspy_reflex.optimize.compile import CompileResult
-from dspy_reflex.optimize.dspy_lm import OfflineLM
 from dspy_reflex.optimize.examples import examples_for
 from dspy_reflex.optimize.metrics import CauseMetric, rule_metric
+from dspy_reflex.optimize.models.dspy_lm import OfflineLM
 from dspy_reflex.optimize.publish import adapter, load_module, same_rendering
 from dspy_reflex.runtime.artifact import Artifact, dumps
 from dspy_reflex.taxonomies.load import load_taxonomy

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dspy_reflex.errors import ConfigError
 
 if TYPE_CHECKING:
-    from dspy_reflex.optimize.scoreboard import Scoreboard
+    from dspy_reflex.optimize.search.scoreboard import Scoreboard
 
 ANY_NUMBER = 10**6
 """Unusable answers are misses, not a reason for DSPy to stop; outages never get that far."""

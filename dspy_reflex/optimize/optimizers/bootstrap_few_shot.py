@@ -17,7 +17,7 @@ class BootstrapOptions(Options):
 
 
 def _run(student: Any, setting: Setting, options: BootstrapOptions) -> Any:
-    from dspy_reflex.optimize.demos import bootstrapped
+    from dspy_reflex.optimize.search.demos import bootstrapped
 
     worked_out = min(options.max_bootstrapped, options.max_demos)
     return bootstrapped(student, setting, setting.trainset, worked_out, options.max_demos)

@@ -22,7 +22,7 @@ class RandomSearchOptions(Options):
 
 
 def _run(student: Any, setting: Setting, options: RandomSearchOptions) -> Any:
-    from dspy_reflex.optimize.demos import demo_sets, with_demos
+    from dspy_reflex.optimize.search.demos import demo_sets, with_demos
 
     worked_out = min(options.max_bootstrapped, options.max_demos)
     sets = demo_sets(student, setting, options.trials, worked_out, options.max_demos)

@@ -29,7 +29,7 @@ class CoproOptions(Options):
 def _run(student: Any, setting: Setting, options: CoproOptions) -> Any:
     from dspy.teleprompt.copro_optimizer import BasicGenerateInstruction, GenerateInstructionGivenAttempts
 
-    from dspy_reflex.optimize.demos import with_demos
+    from dspy_reflex.optimize.search.demos import with_demos
 
     basic = student.predictors()[0].signature.instructions.strip()
     scores = {basic: setting.board.race(student).mean}
@@ -48,7 +48,7 @@ def _written(setting: Setting, options: CoproOptions, place: int, question: Any,
     import dspy
     from dspy.utils.exceptions import AdapterParseError
 
-    from dspy_reflex.optimize.demos import in_parallel
+    from dspy_reflex.optimize.search.demos import in_parallel
 
     ask = dspy.Predict(question.delete(PREFIX))
     first = (setting.seed * options.depth + place) * options.breadth

@@ -29,7 +29,7 @@ class GepaOptions(Options):
 def _run(student: Any, setting: Setting, options: GepaOptions) -> Any:
     from dspy.teleprompt import GEPA
 
-    from dspy_reflex.optimize.feedback import FeedbackMetric, feedback_for
+    from dspy_reflex.optimize.search.feedback import FeedbackMetric, feedback_for
 
     gepa = GEPA(
         metric=FeedbackMetric(setting.metric, feedback_for(student.program, student.taxonomy)),

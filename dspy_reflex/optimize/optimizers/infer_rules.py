@@ -31,7 +31,7 @@ class InferRulesOptions(Options):
 
 
 def _run(student: Any, setting: Setting, options: InferRulesOptions) -> Any:
-    from dspy_reflex.optimize.demos import bootstrapped, in_parallel, with_demos
+    from dspy_reflex.optimize.search.demos import bootstrapped, in_parallel, with_demos
 
     program = student
     if options.max_demos:
@@ -54,7 +54,7 @@ def _inferred(predictor: Any, setting: Setting, options: InferRulesOptions, seed
     from dspy.teleprompt.infer_rules import InferRules, RulesInductionProgram
     from dspy.utils.exceptions import AdapterParseError
 
-    from dspy_reflex.optimize.demos import in_turn
+    from dspy_reflex.optimize.search.demos import in_turn
 
     number = max(options.shown, setting.view_batch)
     rows = setting.trainset

@@ -16,7 +16,7 @@ class KnnFewShotOptions(Options):
 
 
 def _run(student: Any, setting: Setting, options: KnnFewShotOptions) -> Any:
-    from dspy_reflex.optimize.knn import compile_knn
+    from dspy_reflex.optimize.search.knn import compile_knn
 
     return compile_knn(student, setting.trainset, options.max_demos)
 

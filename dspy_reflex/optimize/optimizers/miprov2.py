@@ -1,7 +1,7 @@
 """New instructions and demo sets, searched together.
 
 Instructions are proposed by DSPy's `MIPROv2`; what costs most of its time and calls is done differently, see
-`optimize.mipro`.
+`optimize.search.mipro`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class MiproOptions(Options):
 
 
 def _run(student: Any, setting: Setting, options: MiproOptions) -> Any:
-    from dspy_reflex.optimize.mipro import compile_mipro
+    from dspy_reflex.optimize.search.mipro import compile_mipro
 
     return compile_mipro(student, setting, options)
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from dspy_reflex.errors import CompileError, ConfigError
 from dspy_reflex.optimize.compile import resume_compile, run_compile
-from dspy_reflex.optimize.journal import FILE, Journal
-from dspy_reflex.optimize.journaled import journaled
-from dspy_reflex.optimize.ledger import Ledger
 from dspy_reflex.optimize.measure import measure
+from dspy_reflex.optimize.models.journal import FILE, Journal
+from dspy_reflex.optimize.models.journaled import journaled
+from dspy_reflex.optimize.models.ledger import Ledger
 from dspy_reflex.optimize.options import CONFIG, CompileOptions, CompileResult, options_of
 from dspy_reflex.optimize.rows import Rows
 from dspy_reflex.optimize.tune.options import TuneOptions

@@ -14,11 +14,11 @@ import pytest
 from dspy_reflex.errors import BudgetError
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.optimize.examples import examples_for
-from dspy_reflex.optimize.ledger import Ledger, Stop
 from dspy_reflex.optimize.metrics import CauseMetric, cause_criterion
+from dspy_reflex.optimize.models.ledger import Ledger, Stop
 from dspy_reflex.optimize.modules import RootCauseClassifier
 from dspy_reflex.optimize.options import Cost
-from dspy_reflex.optimize.scoreboard import BLOCKS, SMALLEST_BLOCK, Candidate, Scoreboard
+from dspy_reflex.optimize.search.scoreboard import BLOCKS, SMALLEST_BLOCK, Candidate, Scoreboard
 from tests.optimize.compiles import FAILURES, labelled
 
 dspy: Any = pytest.importorskip("dspy")

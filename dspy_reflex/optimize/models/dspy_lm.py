@@ -12,9 +12,9 @@ import dspy
 from dspy.lm15 import Message, Response, TextPart, Usage, response_to_events
 
 from dspy_reflex.errors import ReflexError
-from dspy_reflex.optimize.journal import Journal
-from dspy_reflex.optimize.journaled import JournaledModel, journaled
-from dspy_reflex.optimize.ledger import Ledger, Stop
+from dspy_reflex.optimize.models.journal import Journal
+from dspy_reflex.optimize.models.journaled import JournaledModel, journaled
+from dspy_reflex.optimize.models.ledger import Ledger, Stop
 from dspy_reflex.runtime.lm import offline
 from dspy_reflex.runtime.lm.connect import OFFLINE_NAMES
 from dspy_reflex.runtime.lm.model import Completion, Sampling

@@ -18,17 +18,17 @@ from hypothesis import strategies as st
 
 from dspy_reflex.errors import BudgetError
 from dspy_reflex.evalset.labelled import LabelledFailure
-from dspy_reflex.optimize.demos import balancing, bootstrapped, demo_sets, in_parallel, in_turn, with_demos
-from dspy_reflex.optimize.dspy_lm import ReflexLM
 from dspy_reflex.optimize.examples import examples_for
-from dspy_reflex.optimize.journal import Journal
-from dspy_reflex.optimize.journaled import JournaledModel
-from dspy_reflex.optimize.ledger import Ledger, Stop
 from dspy_reflex.optimize.metrics import CauseMetric
+from dspy_reflex.optimize.models.dspy_lm import ReflexLM
+from dspy_reflex.optimize.models.journal import Journal
+from dspy_reflex.optimize.models.journaled import JournaledModel
+from dspy_reflex.optimize.models.ledger import Ledger, Stop
 from dspy_reflex.optimize.modules import RootCauseClassifier
 from dspy_reflex.optimize.optimizers.base import Setting
 from dspy_reflex.optimize.publish import adapter
-from dspy_reflex.optimize.scoreboard import Scoreboard
+from dspy_reflex.optimize.search.demos import balancing, bootstrapped, demo_sets, in_parallel, in_turn, with_demos
+from dspy_reflex.optimize.search.scoreboard import Scoreboard
 from dspy_reflex.runtime.lm.model import PLAIN, Completion, Message, Sampling
 from tests.optimize.compiles import FAILURES, labelled
 from tests.optimize.thinking import says

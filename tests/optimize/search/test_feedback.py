@@ -9,8 +9,8 @@ import dspy
 import pytest
 
 from dspy_reflex.optimize.examples import examples_for
-from dspy_reflex.optimize.feedback import FeedbackMetric, cause_feedback, feedback_for, rule_feedback
 from dspy_reflex.optimize.metrics import CauseMetric, rule_metric
+from dspy_reflex.optimize.search.feedback import FeedbackMetric, cause_feedback, feedback_for, rule_feedback
 from dspy_reflex.taxonomies.load import load_taxonomy
 from tests.optimize.compiles import PROGRAMS, labelled
 

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from dspy_reflex.errors import BudgetError, JournalError, ModelError, ModelUnavailableError, ReflexError
-from dspy_reflex.optimize.journal import FILE, Journal
-from dspy_reflex.optimize.journaled import JournaledModel, Role, journaled
-from dspy_reflex.optimize.ledger import Budget, Ledger
+from dspy_reflex.optimize.models.journal import FILE, Journal
+from dspy_reflex.optimize.models.journaled import JournaledModel, Role, journaled
+from dspy_reflex.optimize.models.ledger import Budget, Ledger
 from dspy_reflex.runtime.lm.model import PLAIN, Completion, Message, Sampling
 from tests.optimize.thinking import STRONG, WEAK, Thinking, pointed_at
 from tests.runtime.lm.loopback import KEY, answer

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dspy_reflex.errors import JournalError
-from dspy_reflex.optimize.journal import FILE, Journal, key_of
+from dspy_reflex.optimize.models.journal import FILE, Journal, key_of
 from dspy_reflex.runtime.lm.model import Completion
 from tests.optimize.compiles import ROOT
 
@@ -28,7 +28,7 @@ COMPLETIONS = st.builds(
 WRITES_FOR_EVER = """
 import itertools, sys
 from pathlib import Path
-from dspy_reflex.optimize.journal import Journal, key_of
+from dspy_reflex.optimize.models.journal import Journal, key_of
 from dspy_reflex.runtime.lm.model import Completion
 journal = Journal(Path(sys.argv[1]))
 for number in itertools.count():
@@ -39,7 +39,7 @@ WRITES_WITH_THREADS = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from dspy_reflex.optimize.journal import Journal, key_of
+from dspy_reflex.optimize.models.journal import Journal, key_of
 from dspy_reflex.runtime.lm.model import Completion
 journal = Journal(Path(sys.argv[1]))
 def one(number):
@@ -55,7 +55,7 @@ UNDER_A_LIMIT = """
 import resource, signal, sys
 from pathlib import Path
 from dspy_reflex.errors import JournalError
-from dspy_reflex.optimize.journal import Journal, key_of
+from dspy_reflex.optimize.models.journal import Journal, key_of
 from dspy_reflex.runtime.lm.model import Completion
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))

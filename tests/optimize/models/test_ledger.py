@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dspy_reflex.errors import BudgetError, ConfigError, ModelUnavailableError
-from dspy_reflex.optimize.ledger import Budget, Ledger
+from dspy_reflex.optimize.models.ledger import Budget, Ledger
 from dspy_reflex.runtime.lm.model import Completion
 from dspy_reflex.runtime.lm.prices import PRICES_VARIABLE, cost_usd
 

@@ -17,9 +17,9 @@ from typing import Any
 import dspy
 from dspy.utils.callback import BaseCallback
 
-from dspy_reflex.optimize.demos import in_turn
-from dspy_reflex.optimize.ledger import Ledger
+from dspy_reflex.optimize.models.ledger import Ledger
 from dspy_reflex.optimize.optimizers.base import ANY_NUMBER
+from dspy_reflex.optimize.search.demos import in_turn
 
 BLOCKS = 6
 """Val is asked in so many blocks; only between two of them is a candidate dropped, so threads change nothing."""

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from dspy_reflex.errors import CompileError, ProgramError, RenderError
 from dspy_reflex.optimize.api import evaluate_program
 from dspy_reflex.optimize.examples import examples_for
-from dspy_reflex.optimize.knn import NearestDemos, compile_knn, retrieved, worth
 from dspy_reflex.optimize.modules import PROGRAMS
 from dspy_reflex.optimize.publish import adapter, load_module, publish, same_rendering
+from dspy_reflex.optimize.search.knn import NearestDemos, compile_knn, retrieved, worth
 from dspy_reflex.runtime.artifact import Artifact, check, digest_of, dumps
 from dspy_reflex.runtime.inputs import cause_inputs
 from dspy_reflex.runtime.program import load_program

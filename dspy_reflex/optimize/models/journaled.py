@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from dspy_reflex.errors import JournalError, ModelError, ModelUnavailableError
-from dspy_reflex.optimize.journal import Journal, key_of
-from dspy_reflex.optimize.ledger import Ledger, Phase
+from dspy_reflex.optimize.models.journal import Journal, key_of
+from dspy_reflex.optimize.models.ledger import Ledger, Phase
 from dspy_reflex.runtime.lm.connect import OFFLINE_NAMES, connect, endpoint
 from dspy_reflex.runtime.lm.model import PLAIN, Completion, LanguageModel, Message, Sampling
 

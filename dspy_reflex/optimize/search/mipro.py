@@ -1,9 +1,9 @@
 """DSPy's MIPROv2 for programs of one predictor, with the parts that cost most done differently.
 
-- Demo sets are worked out in parallel and balanced over classes (`optimize.demos`); the data summary is written meanwhile.
+- Demo sets are worked out in parallel and balanced over classes (`optimize.search.demos`); the data summary is written meanwhile.
 - Instructions are proposed in parallel. What the program's source looks like is left out of the question: it is one
   predictor, and the basic instruction says all there is to know about it.
-- The search asks val block by block and drops candidates that lie behind (`optimize.scoreboard`), never scores a pair of
+- The search asks val block by block and drops candidates that lie behind (`optimize.search.scoreboard`), never scores a pair of
   instruction and demos twice, and begins with a Latin square, so that TPE has something to start from. DSPy's own begins
   with ten random trials.
 """
@@ -21,9 +21,9 @@ from dspy.propose.dataset_summary_generator import create_dataset_summary
 from dspy.propose.grounded_proposer import TIPS, GroundedProposer
 from dspy.utils.exceptions import AdapterParseError
 
-from dspy_reflex.optimize.demos import Demos, demo_sets, in_parallel, with_demos
 from dspy_reflex.optimize.optimizers.base import Setting
 from dspy_reflex.optimize.optimizers.miprov2 import MiproOptions
+from dspy_reflex.optimize.search.demos import Demos, demo_sets, in_parallel, with_demos
 
 SHOWN_DEMOS = 3
 """Worked demos that a proposer is shown where the program itself gets none."""

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from dspy_reflex.optimize.demos import in_turn
-from dspy_reflex.optimize.dspy_lm import ReflexLM
 from dspy_reflex.optimize.examples import examples_for
-from dspy_reflex.optimize.journal import Journal
-from dspy_reflex.optimize.journaled import JournaledModel
-from dspy_reflex.optimize.ledger import Ledger
 from dspy_reflex.optimize.metrics import CauseMetric, cause_criterion
-from dspy_reflex.optimize.mipro import SHOWN_DEMOS, compile_mipro
+from dspy_reflex.optimize.models.dspy_lm import ReflexLM
+from dspy_reflex.optimize.models.journal import Journal
+from dspy_reflex.optimize.models.journaled import JournaledModel
+from dspy_reflex.optimize.models.ledger import Ledger
 from dspy_reflex.optimize.modules import RootCauseClassifier
 from dspy_reflex.optimize.optimizers.base import Setting
 from dspy_reflex.optimize.optimizers.miprov2 import CALLS_PER_INSTRUCTION, SUMMARY_CALLS, MiproOptions
 from dspy_reflex.optimize.publish import adapter
-from dspy_reflex.optimize.scoreboard import Scoreboard
+from dspy_reflex.optimize.search.demos import in_turn
+from dspy_reflex.optimize.search.mipro import SHOWN_DEMOS, compile_mipro
+from dspy_reflex.optimize.search.scoreboard import Scoreboard
 from dspy_reflex.runtime.lm.model import PLAIN, Completion, Message, Sampling
 from tests.optimize.compiles import labelled, small_set
 from tests.optimize.thinking import says

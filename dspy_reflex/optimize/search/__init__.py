@@ -1,0 +1,1 @@
+"""What optimizers search with: demos, instructions, candidates, and who of them is best."""

@@ -5,7 +5,8 @@ deterministic in-context learner, not a language model). Scores are macro-F1 on 
 once, at the end; nothing is chosen by them. An optimizer that changes nothing is listed as that.
 
 `--served NAME` does the same once more against a server on loopback that speaks the OpenAI protocol and answers as the
-offline learner does: the scores must be the same, the calls are those that the server counts.
+offline learner does. Instructions are still proposed offline, since only the offline learner is shown all rows at once.
+The scores must be the same; the calls are those that the server counts.
 """
 
 from __future__ import annotations
@@ -72,9 +73,16 @@ def main() -> None:
             os.environ["HOSTED_VLLM_API_BASE"] = server.url(name)
             line = _line(name, SERVED_MODEL)
             lines.append(replace(line, calls_counted_by_server=server.counts(name).calls - _scored(line)))
+            _same(name, lines)
     write_atomic(chosen.out / "result.json", (json.dumps([*map(asdict, lines)], indent=1) + "\n").encode())
     write_atomic(chosen.out / "report.md", _report(lines).encode())
     sys.stdout.write((chosen.out / "result.json").read_text())
+
+
+def _same(name: str, lines: list[Line]) -> None:
+    offline, served = (line for line in lines if line.optimizer == name)
+    if offline.scores != served.scores:
+        raise SystemExit(f"{name} scores {served.scores} behind a server and {offline.scores} without one")
 
 
 def _uncompiled() -> Line:
@@ -86,7 +94,7 @@ def _line(name: str, model: str) -> Line:
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         threads = 1 if model == "offline" else THREADS
-        options = CompileOptions("root_cause", (DATA,), TAXONOMY, name, lm=model, threads=threads)
+        options = CompileOptions("root_cause", (DATA,), TAXONOMY, name, lm=model, prompt_lm="offline", threads=threads)
         try:
             made = run_compile(options, out=Path(folder) / "out", run=Path(folder) / "run")
         except CompileError as error:

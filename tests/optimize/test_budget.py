@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Generator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,16 @@ from dspy_reflex.optimize.options import CompileResult
 from dspy_reflex.runtime.artifact import read
 from dspy_reflex.runtime.library import current
 from dspy_reflex.runtime.lm.prices import cost_usd
+from dspy_reflex.runtime.program import load_program
 from tests.optimize.compiles import files_below, quick, take, write_rows
 from tests.optimize.thinking import WEAK, Think, Thinking, learns, pointed_at, wise
 from tests.runtime.lm.loopback import Reply, Request, answer, error, refusal
 
 Serve = Callable[..., Thinking]
-SEARCH: dict[str, Any] = {"optimizer": "bootstrap_random_search", "lm": WEAK}
+Wholes = Callable[[str], CompileResult]
+SEARCH, DEFAULT = "bootstrap_random_search", "miprov2"
+SITTINGS = [(SEARCH, 1), (SEARCH, 8), (DEFAULT, 8)]
+"""Optimizer and threads of what holds whatever is searched."""
 PRICE = cost_usd(WEAK, 11, 7) or 0.0
 """Of one call, as the server counts its tokens."""
 
@@ -49,11 +54,22 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def whole(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> CompileResult:
-    """The search without a limit."""
-    with pytest.MonkeyPatch.context() as patch, pointed_at(patch) as start:
-        start(wise)
-        return quick(tmp_path_factory.mktemp("whole"), tiny, **SEARCH)
+def wholes(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Wholes:
+    """An optimizer's search without a limit; the same only once."""
+
+    @cache
+    def make(name: str) -> CompileResult:
+        with pytest.MonkeyPatch.context() as patch, pointed_at(patch) as start:
+            start(wise)
+            return quick(tmp_path_factory.mktemp(name), tiny, optimizer=name, lm=WEAK)
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def whole(wholes: Wholes) -> CompileResult:
+    """The simplest search without a limit."""
+    return wholes(SEARCH)
 
 
 def slowly(think: Think, wait_s: float = 0.01) -> Think:
@@ -66,14 +82,17 @@ def slowly(think: Think, wait_s: float = 0.01) -> Think:
     return one
 
 
-def limited(place: Path, rows: Path, threads: int, **limits: Any) -> CompileResult:
-    """The search within a budget."""
-    return quick(place, rows, **SEARCH, threads=threads, budget=Budget(**limits))
+def limited(place: Path, rows: Path, threads: int, name: str = SEARCH, **limits: Any) -> CompileResult:
+    """A search within a budget."""
+    return quick(place, rows, optimizer=name, lm=WEAK, threads=threads, budget=Budget(**limits))
 
 
 def check_partial(result: CompileResult, place: Path) -> None:
-    """It is a program like any other, marked, in the library and not current."""
+    """It is a program like any other, marked, in the library and not current; it loads, and answers."""
     assert result.partial
+    answered = load_program("root_cause", path=result.path)({"task": "Pay.", "actual_outcome": "HTTP 503"})
+    assert answered.program == result.artifact.name
+    assert answered.root_cause in result.artifact.labels
     assert read(result.path) == result.artifact
     assert result.artifact.data["partial"] is True
     assert current(place / "out", "root_cause") == {}
@@ -82,13 +101,14 @@ def check_partial(result: CompileResult, place: Path) -> None:
     assert result.scores["n"] == 12
 
 
-@pytest.mark.parametrize("threads", [1, 8])
+@pytest.mark.parametrize(("name", "threads"), SITTINGS)
 def test_calls_stop_at_the_limit_and_the_run_goes_on_with_a_higher_one(
-    threads: int, whole: CompileResult, tiny: Path, serve: Serve, tmp_path: Path
+    name: str, threads: int, wholes: Wholes, tiny: Path, serve: Serve, tmp_path: Path
 ) -> None:
     """To the very artefact of a run without a limit, and what was paid for is not paid for again."""
+    whole = wholes(name)
     server, limit = serve(slowly(wise)), whole.calls - 10
-    result = limited(tmp_path, tiny, threads, max_calls=limit)
+    result = limited(tmp_path, tiny, threads, name, max_calls=limit)
     assert len(server.requests) == result.calls == answers_in(tmp_path / "run" / FILE) == limit
     check_partial(result, tmp_path)
     assert result.partial == f"the budget of {limit} calls (--max-calls) is spent; raise it to go on"
@@ -113,15 +133,16 @@ def test_a_partial_run_resumed_with_its_own_limit_stays_partial(
     assert limit <= len(server.requests) <= limit + threads - 1
 
 
-@pytest.mark.parametrize("threads", [1, 8])
+@pytest.mark.parametrize(("name", "threads"), SITTINGS)
 @pytest.mark.parametrize("limit", ["max_tokens", "max_usd"])
 def test_tokens_and_money_stop_within_one_call(
-    limit: str, threads: int, whole: CompileResult, tiny: Path, serve: Serve, tmp_path: Path
+    limit: str, name: str, threads: int, wholes: Wholes, tiny: Path, serve: Serve, tmp_path: Path
 ) -> None:
     """Whatever questions on their way were expected to take."""
+    whole = wholes(name)
     server, calls = serve(slowly(wise)), whole.calls - 10
     unit = 18 if limit == "max_tokens" else PRICE
-    result = limited(tmp_path, tiny, threads, **{limit: (calls - 0.5) * unit})
+    result = limited(tmp_path, tiny, threads, name, **{limit: (calls - 0.5) * unit})
     assert len(server.requests) == result.calls == calls
     check_partial(result, tmp_path)
     assert f"--{limit.replace('_', '-')}" in str(result.partial)
@@ -149,27 +170,38 @@ def test_a_budget_that_is_spent_before_there_is_a_candidate_is_an_error_and_the_
         server.requests.clear()
 
 
-@pytest.mark.parametrize("threads", [1, 8])
-def test_time_stops_it_too_and_each_sitting_has_its_own(
-    threads: int, whole: CompileResult, tiny: Path, serve: Serve, tmp_path: Path
-) -> None:
-    """It goes on from sitting to sitting until it is done."""
-    server = serve(slowly(wise, 0.02))
-    result: CompileResult | None = None
-    sittings = 1
-    try:
-        limited(tmp_path, tiny, threads, max_time_s=1.2)
-    except BudgetError as error:
-        assert "--max-time" in str(error)  # noqa: PT017
-    while (result is None or result.partial) and sittings < 20:
-        sittings += 1
+def timed(place: Path, rows: Path, threads: int, name: str, limit_s: float) -> list[CompileResult | None]:
+    """What each sitting came to, up to the one that finished; None for one without a candidate."""
+    ended: list[CompileResult | None] = []
+    while not ended or ended[-1] is None or ended[-1].partial:
+        assert len(ended) < 20
         try:
-            result = resume_compile(tmp_path / "run", out=tmp_path / "out")
-        except BudgetError:
-            result = None
-    assert result
-    assert result.path.read_bytes() == whole.path.read_bytes()
-    assert sittings >= 2
+            first = not ended
+            ended.append(
+                limited(place, rows, threads, name, max_time_s=limit_s)
+                if first
+                else resume_compile(place / "run", out=place / "out")
+            )
+        except BudgetError as error:
+            assert "--max-time" in str(error)  # noqa: PT017
+            ended.append(None)
+        if ended[-1] and ended[-1].partial:
+            check_partial(ended[-1], place)
+    return ended
+
+
+@pytest.mark.parametrize(("name", "threads"), [(SEARCH, 1), (DEFAULT, 1), (SEARCH, 8)])
+def test_time_stops_it_too_and_each_sitting_has_its_own(
+    name: str, threads: int, wholes: Wholes, tiny: Path, serve: Serve, tmp_path: Path
+) -> None:
+    """It goes on from sitting to sitting until it is done. The last answers take more time than a sitting has."""
+    whole, turn = wholes(name), iter(range(10_000))
+    server = serve(lambda request: slowly(wise, 0.15 * threads * (next(turn) > whole.calls - 10))(request))
+    *stopped, finished = timed(tmp_path, tiny, threads, name, 1.2)
+    assert stopped
+    assert threads > 1 or any(stopped)
+    assert finished
+    assert finished.path.read_bytes() == whole.path.read_bytes()
     assert len(server.requests) == whole.calls
 
 
@@ -187,12 +219,12 @@ def test_money_without_a_price_is_said_before_any_is_spent(tiny: Path, serve: Se
 def test_a_learning_curve_that_was_not_finished_is_none_of_the_result(tiny: Path, serve: Serve, tmp_path: Path) -> None:
     """A point of a search that was ended early would be told as one that was not."""
     server = serve(wise)
-    curved = quick(tmp_path / "whole", tiny, **SEARCH, learning_curve=True)
+    curved = quick(tmp_path / "whole", tiny, optimizer=SEARCH, lm=WEAK, learning_curve=True)
     points = curved.told["learning_curve"]
     assert [point["rows"] for point in points] == [2, 3, 6, 12]
     server.requests.clear()
     place, budget = tmp_path / "limited", Budget(max_calls=curved.calls - 5)
-    result = quick(place, tiny, **SEARCH, learning_curve=True, budget=budget)
+    result = quick(place, tiny, optimizer=SEARCH, lm=WEAK, learning_curve=True, budget=budget)
     assert result.partial
     assert result.told["learning_curve"] is None
     again = resume_compile(place / "run", out=place / "out", limits={"max_calls": 9999})
@@ -200,11 +232,12 @@ def test_a_learning_curve_that_was_not_finished_is_none_of_the_result(tiny: Path
     assert len(server.requests) == curved.calls
 
 
-@pytest.mark.parametrize("threads", [1, 8])
+@pytest.mark.parametrize(("name", "threads"), SITTINGS)
 def test_a_storm_of_errors_changes_nothing(
-    threads: int, whole: CompileResult, tiny: Path, serve: Serve, tmp_path: Path
+    name: str, threads: int, wholes: Wholes, tiny: Path, serve: Serve, tmp_path: Path
 ) -> None:
-    """Three of ten requests fail; every answer is counted once, and nothing was given up."""
+    """Three of ten requests fail: no score is another one, every answer is counted once, and nothing was given up."""
+    whole = wholes(name)
     rng, lock, answered = random.Random(5), threading.Lock(), list[str]()
 
     def think(request: Request) -> Reply:
@@ -215,8 +248,9 @@ def test_a_storm_of_errors_changes_nothing(
         return wise(request)
 
     server = serve(think)
-    result = quick(tmp_path, tiny, **SEARCH, threads=threads)
+    result = limited(tmp_path, tiny, threads, name)
     assert result.path.read_bytes() == whole.path.read_bytes()
+    assert (result.scores, result.candidates) == (whole.scores, whole.candidates)
     assert result.ledger["phases"] == whole.ledger["phases"]
     assert len(answered) == len(set(answered)) == result.calls < len(server.requests) * 0.85
     assert result.ledger["given_up"] == 0
@@ -264,7 +298,7 @@ def test_refusals_and_unreadable_answers_are_counted_apart(tiny: Path, serve: Se
     for threads in (1, 8):
         refused.clear()
         unread.clear()
-        result = quick(tmp_path / str(threads), tiny, **SEARCH, threads=threads)
+        result = limited(tmp_path / str(threads), tiny, threads)
         phases = result.ledger["phases"]
         assert sum(phase["refusals"] for phase in phases.values()) == len(refused) > 5
         searched = sum(phases[name]["unusable"] for name in ("bootstrap", "evaluate"))

@@ -7,7 +7,6 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Generator
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import dspy
 import pytest
 
-from dspy_reflex.errors import CompileError, ConfigError, ModelUnavailableError, ReflexError
+from dspy_reflex.errors import BudgetError, CompileError, ConfigError, ModelUnavailableError
 from dspy_reflex.optimize.compile import resume_compile
 from dspy_reflex.optimize.examples import examples_for
 from dspy_reflex.optimize.metrics import CauseMetric, cause_criterion
@@ -27,6 +26,7 @@ from dspy_reflex.optimize.optimizers.base import Setting, Sizes
 from dspy_reflex.optimize.options import CompileResult
 from dspy_reflex.optimize.publish import adapter
 from dspy_reflex.optimize.search.scoreboard import Scoreboard
+from dspy_reflex.runtime.artifact import read
 from tests.optimize.compiles import PROGRAMS, ROOT, TRAIN, VAL, labelled, quick, take, ten_rows, write_rows
 from tests.optimize.thinking import STRONG, WEAK, Thinking, everything, knows, pointed_at, says, texts, wise
 from tests.runtime.lm.loopback import Reply, Request, answer, error, refusal
@@ -184,15 +184,45 @@ def test_rows_that_are_learnt_from_may_be_chosen_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", LEARN_OFFLINE)
-def test_a_run_that_was_stopped_goes_on_to_the_same_program(name: str, made: Make, small: Path, tmp_path: Path) -> None:
+def test_a_run_that_was_stopped_keeps_its_best_and_goes_on_to_the_same_program(
+    name: str, made: Make, small: Path, tmp_path: Path
+) -> None:
     """With the run's journal alone: no other state is kept, and no pickle."""
     whole = made(name, "root_cause")
-    with suppress(ReflexError):  # of SIMBA, no candidate is finished yet
-        assert quick(tmp_path, small, optimizer=name, budget=Budget(max_calls=whole.calls - 10)).partial
+    kept = quick(tmp_path, small, optimizer=name, budget=Budget(max_calls=whole.calls - 10))
+    assert kept.partial
+    (best,) = (one for one in kept.candidates if one["best"])
+    assert (best["rows"], best["score"]) == (6 * VAL, kept.scores["value"])
+    assert read(kept.path).data["partial"] is True
     again = resume_compile(tmp_path / "run", out=tmp_path / "out", limits={"max_calls": None})
     assert again.path.read_bytes() == whole.path.read_bytes()
     assert again.calls == whole.calls
     assert {path.suffix for path in (tmp_path / "run").rglob("*")} <= {".json", ".jsonl", ".sqlite3"}
+
+
+@pytest.mark.parametrize(("name", "ahead"), [("simba", 40), ("bootstrap_few_shot", 10), ("knn_few_shot", 10)])
+def test_what_scores_no_candidate_before_its_end_leaves_only_its_run(
+    name: str, ahead: int, made: Make, small: Path, tmp_path: Path
+) -> None:
+    """SIMBA while it still works on mini-batches of train; the others always. None of it is paid for again."""
+    whole = made(name, "root_cause")
+    with pytest.raises(BudgetError, match=r"\(--max-calls\) is spent; raise it to go on"):
+        quick(tmp_path, small, optimizer=name, budget=Budget(max_calls=whole.calls - ahead))
+    assert not (tmp_path / "out").exists()
+    again = resume_compile(tmp_path / "run", out=tmp_path / "out", limits={"max_calls": None})
+    assert again.path.read_bytes() == whole.path.read_bytes()
+    assert (again.calls, again.ledger["models"]["offline/1"]["calls"]) == (whole.calls, whole.calls)
+
+
+def test_copro_keeps_the_best_instruction_so_far(tiny: Path, tmp_path: Path, serve: Serve) -> None:
+    """Stopped in its second round, it has those of the first."""
+    weak, strong = serve(obeys), serve(writes(MARK), STRONG)
+    budget = Budget(max_calls=6 + 2 + 6 + 1)  # val before, two instructions that are one, val with it, one more
+    kept = quick(tmp_path, tiny, optimizer="copro", lm=WEAK, prompt_lm=STRONG, budget=budget)
+    assert kept.partial
+    assert (len(weak.requests), len(strong.requests)) == (12, 3)
+    assert MARK in read(kept.path).data["instructions"]
+    assert kept.scores["value"] == 1.0
 
 
 def test_infer_rules_leaves_the_users_signature_alone(small: Path) -> None:

@@ -67,6 +67,33 @@ except JournalError as error:
     print(number, error)
 """
 
+CLOSED_WHILE_ASKED = """
+import sys, threading
+from pathlib import Path
+from dspy_reflex.errors import JournalError
+from dspy_reflex.optimize.models.journal import Journal, key_of
+from dspy_reflex.runtime.lm.model import Completion
+KEYS = [key_of({"n": number}) for number in range(200)]
+def ask(journal, told):
+    try:
+        while True:
+            for key in KEYS:
+                journal.find(key)
+    except JournalError:
+        told.append("closed")
+for turn in range(int(sys.argv[2])):
+    journal, told = Journal(Path(sys.argv[1])), []
+    for key in KEYS:
+        journal.note(key, Completion("x" * 500))
+    threads = [threading.Thread(target=ask, args=(journal, told)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    journal.close()
+    for thread in threads:
+        thread.join()
+    assert told == ["closed"] * 4, told
+"""
+
 
 def python(program: str, *arguments: object) -> subprocess.Popen[str]:
     """Start a program in a process of its own."""
@@ -144,6 +171,13 @@ def test_two_processes_of_eight_threads_write_and_read_at_once(tmp_path: Path) -
         assert [journal.find(key_of({"n": number})) for number in range(500)] == [
             Completion(f"answer {number}") for number in range(500)
         ]
+
+
+def test_a_journal_may_be_closed_while_threads_ask(tmp_path: Path) -> None:
+    """As when a search is interrupted. SQLite itself dies of it, so in a process of its own, some times over."""
+    done = python(CLOSED_WHILE_ASKED, tmp_path / FILE, 10)
+    done.communicate()
+    assert done.returncode == 0
 
 
 def test_one_who_waits_for_a_turn_finds_the_answer() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Literal
 
 from pydantic import AwareDatetime, Field, JsonValue
@@ -27,6 +29,11 @@ SETTLED: tuple[State, ...] = ("rejected", "reverted")
 """States of rules that are not proposed again."""
 STANDING: tuple[State, ...] = ("applied", "kept")
 """States of rules that are in a file."""
+
+
+def approval_hash(rule: str, file: str, base: str) -> str:
+    """Hash of what an approval is for: the words of the rule, the file that they go to, and SHA-256 of that file."""
+    return hashlib.sha256(json.dumps([rule, file, base]).encode()).hexdigest()
 
 
 class FiledProposal(Record):

@@ -61,10 +61,12 @@ _DIGIT_LETTER = re.compile(r"[0-9][a-z]")
 
 # In this order: each may rely on what those before it took out. Runs start behind a look-behind and gaps are bounded,
 # so none reads a megabyte more than a few times.
-_MASKS: tuple[_Mask, ...] = (
+_QUOTED: tuple[_Mask, ...] = (
     (re.compile(r'"[^"]*"( ?:)?'), _quoted),
     (re.compile(r"(?<!\w)'[^']{0,300}'(?!\w)( ?:)?"), _quoted),
     (re.compile("[`\u201c][^`\u201c\u201d]{1,300}[`\u201d]"), "<str>"),
+)
+_NAMED: tuple[_Mask, ...] = (
     (re.compile(r"(?<![a-z0-9])[a-z][a-z0-9+.-]{1,15}://[^\s\"'<>)\]}]+"), "<url>"),
     (re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)*"), "<email>"),
     (re.compile(r"(?<![a-z0-9])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![a-z0-9])"), "<id>"),
@@ -98,9 +100,17 @@ _MASKS: tuple[_Mask, ...] = (
     ),
     (re.compile(r"(?<![a-z0-9])0x[0-9a-f]+(?![a-z0-9])"), "<id>"),
     (re.compile(r"(?<![a-z0-9])[a-z0-9]{7,}(?![a-z0-9])"), _mixed),
-    (re.compile(r"(?:(?<=\s)[+-])?\d+(?:[.,]\d+)*(?:e[+-]?\d+)?"), "<num>"),
-    # Three ids or two, it is the same failure.
-    (re.compile(r"(<[a-z]{2,5}>)(?:(?:[,;] ?(?:and )?| and )\1)+"), r"\1"),
+)
+_NUMBER = re.compile(r"(?:(?<=\s)[+-])?\d+(?:[.,]\d+)*(?:e[+-]?\d+)?")
+# Three ids or two, it is the same failure.
+_LISTED: _Mask = (re.compile(r"(<[a-z]{2,5}>)(?:(?:[,;] ?(?:and )?| and )\1)+"), r"\1")
+_MASKS: tuple[_Mask, ...] = (*_QUOTED, *_NAMED, (_NUMBER, "<num>"), _LISTED)
+_TELLING = re.compile(r"0|[45]\d\d")
+"""Numbers that are words: nothing, and what a server answers."""
+_REPEATED: tuple[_Mask, ...] = (
+    *_NAMED,
+    (_NUMBER, lambda found: found[0] if _TELLING.fullmatch(found[0]) else "<num>"),
+    _LISTED,
 )
 
 
@@ -121,8 +131,17 @@ def signature_of(text: str) -> str:
     return text
 
 
-def _masked(text: str) -> str:
-    for pattern, replacement in _MASKS:
+def repeat_of(text: str) -> str:
+    """What two texts have in common if one may repeat the other: all but numbers, ids, times, hosts and paths.
+
+    More is kept than in a signature: the whole length, what stands in quotes, as everything does in a trace, zeros, and
+    numbers that may be an HTTP status. Where this is equal, nobody could give the failures different causes.
+    """
+    return _masked(text.lower(), _REPEATED)
+
+
+def _masked(text: str, masks: tuple[_Mask, ...] = _MASKS) -> str:
+    for pattern, replacement in masks:
         text = pattern.sub(replacement, text)
     return " ".join(text.split())
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import cast
@@ -16,6 +16,7 @@ from typing import cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from dspy_reflex.errors import ConfigError
+from dspy_reflex.mechanism.literals import Literals, contains_any, folded, literals_of
 
 OTHER = "other"
 """The symptom of a text that shows none of the table."""
@@ -42,9 +43,15 @@ class Symptom(BaseModel):
     def _compiled(cls, value: object) -> object:
         return [_compile(item) for item in cast("list[object]", value)] if isinstance(value, list) else value
 
-    def seen_in(self, text: str) -> bool:
-        """Whether the text shows it."""
-        return any(pattern.search(text) for pattern in self.patterns)
+    @cached_property
+    def literals(self) -> tuple[Literals | None, ...]:
+        """What a text must contain for each of the patterns to be worth a search."""
+        return tuple(map(literals_of, self.patterns))
+
+    def seen_in(self, text: str, plain: str) -> bool:
+        """Whether the text, of which `plain` is the folded form, shows it."""
+        pairs = zip(self.patterns, self.literals, strict=True)
+        return any(contains_any(plain, needed) and pattern.search(text) for pattern, needed in pairs)
 
 
 Table = tuple[Symptom, ...]
@@ -71,7 +78,8 @@ def symptom_of(text: str, table: Table | None = None) -> str:
     """
     text = _window(text)
     entries = default_table() if table is None else table
-    return next((entry.name for entry in entries if entry.seen_in(text)), OTHER)
+    plain = folded(text)
+    return next((entry.name for entry in entries if entry.seen_in(text, plain)), OTHER)
 
 
 @cache

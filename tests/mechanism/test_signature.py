@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dspy_reflex.mechanism.signature import MAX_CHARS, signature_of
+from dspy_reflex.mechanism.signature import MAX_CHARS, repeat_of, signature_of
 
 ROOT = Path(__file__).parents[2]
 TRACEBACK = 'Traceback (most recent call last):\n  File "{path}", line {line}, in run\n    call({line})\n{error}\n'
@@ -146,3 +146,18 @@ def test_megabytes_are_masked_at_once(piece: str) -> None:
 def test_endless_chains_are_masked_at_once(letter: str, joint: str) -> None:
     """Hosts, paths, numbers, times and addresses are chains, and each pattern meets the others' too."""
     signature_of(f"{letter}{joint}" * 500_000)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("Order 40412 was shipped on May 5", "Order 7 was  shipped on June 12", True),
+        ('{"user": "ada@example.com", "n": 3}', '{"user": "bob@example.org", "n": 4}', True),
+        ("429 from api.shop.example.com", "503 from api.shop.example.com", False),
+        ("returned 0 rows", "returned 12 rows", False),
+        ('{"error": "forbidden"}', '{"error": "timeout"}', False),
+        ("a " * 500 + "end", "a " * 500 + "other", False),
+    ],
+)
+def test_a_repeat_differs_only_where_that_says_nothing(one: str, other: str, same: bool) -> None:
+    assert (repeat_of(one) == repeat_of(other)) is same

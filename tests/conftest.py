@@ -1,10 +1,10 @@
-"""What holds for every test: no key, no home, and no network but loopback."""
+"""What holds for every test: no key, no home, no network but loopback; and a store of each kind for those that want one."""
 
 from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ import pytest
 from hypothesis import settings
 
 from dspy_reflex.runtime.lm.connect import PROVIDERS
+from dspy_reflex.store.store import Store
+from tests import postgres
 
 QUIET = {
     "DSPY_CACHEDIR": "dspy",
@@ -74,3 +76,26 @@ def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Run the test in a folder of its own, where no `programs` lies about."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Generator[str]:
+    """A server for all tests; each takes a database of its own."""
+    pytest.importorskip("psycopg")
+    with postgres.server() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a store that is not there yet."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'store.db'}"
+    return postgres.database(request.getfixturevalue("postgresql"))
+
+
+@pytest.fixture
+def store(url: str) -> Generator[Store]:
+    """An empty store."""
+    with Store(url) as opened:
+        yield opened

@@ -118,9 +118,17 @@ def as_text(value: object) -> str:
     compact JSON. The same value gives the same text in every process: sets are sorted, memory addresses left out.
     """
     try:
-        return _block(_plain(value, ()))
+        return _block(plain(value))
     except Exception:  # noqa: BLE001 - an object's own code ran: whatever it raised, the failure must still be told
         return _unreadable(value)
+
+
+def plain(value: object) -> Any:
+    """The same value made of None, booleans, numbers, strings, lists and mappings of strings; never raises.
+
+    What is none of these becomes text, a cycle and what is nested deeper than `MAX_DEPTH` a note.
+    """
+    return _plain(value, ())
 
 
 def quoted_in(quote: str, text: str) -> bool:

@@ -149,18 +149,15 @@ def guide(program: str, taxonomy: str, out: Path, as_json: bool) -> None:
     It is what a model gets that nothing was compiled for.
     """
     need_compile("programs guide")
-    from dspy_reflex.files import write_atomic
     from dspy_reflex.optimize.modules import PROGRAMS
     from dspy_reflex.optimize.publish import publish
-    from dspy_reflex.runtime.artifact import dumps
-    from dspy_reflex.runtime.library import set_current
+    from dspy_reflex.runtime import history
     from dspy_reflex.taxonomies.load import load_taxonomy
 
     labels = load_taxonomy(taxonomy)
     made = publish(PROGRAMS[program](labels), labels)
+    history.guide(out, made, labels.name)
     path = out / program / f"{made.version}.json"
-    write_atomic(path, dumps(made).encode())
-    set_current(out, made)
     if as_json:
         print_json({"artifact": str(path), "program": made.name})
     else:

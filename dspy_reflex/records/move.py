@@ -9,8 +9,9 @@ from pydantic import AwareDatetime, ConfigDict, Field
 
 from dspy_reflex.records.record import Record
 
-Action = Literal["first", "promote", "refuse", "rollback"]
-"""The first program of its model became current, a candidate won, it did not, or a previous one came back."""
+Action = Literal["first", "guide", "promote", "refuse", "rollback"]
+"""The first program of its model became current, a label set was written as one, a candidate won, it did not, or a previous
+one came back."""
 
 
 class Move(Record):

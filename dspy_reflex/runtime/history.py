@@ -100,6 +100,25 @@ def first(folder: Path, artifact: Artifact) -> bool:
     return True
 
 
+def guide(folder: Path, artifact: Artifact, labels: str) -> None:
+    """Put a guide-only program into the library and make it current: it is no candidate, it says what the labels mean.
+
+    Args:
+        folder: The library.
+        artifact: The program.
+        labels: The label set it was written from, for the history.
+
+    Raises:
+        ProgramError: As `promote`.
+    """
+    now = current(folder, artifact.program).get(artifact.model)
+    write_atomic(folder / artifact.program / f"{artifact.version}.json", dumps(artifact).encode())
+    if now != artifact.version:
+        reason = f"the label set {labels} as it is now"
+        move = Move(action="guide", model=artifact.model, before=now, after=artifact.version, reason=reason)
+        promote(folder, artifact, move)
+
+
 def promote(folder: Path, artifact: Artifact, move: Move) -> None:
     """Put a program into the library and make it its model's current one.
 

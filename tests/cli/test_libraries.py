@@ -140,3 +140,17 @@ def test_a_damaged_or_missing_program_is_one_sentence(
     bent.write_text(cause.read_text(encoding="utf-8").replace("tool_failure", "tool_fault"), encoding="utf-8")
     assert "changed after it was compiled" in reflex("programs", command, bent, *more).refusal
     assert not (tmp_path / "state.json").exists()
+
+
+@pytest.mark.usefixtures("in_empty_folder")
+def test_a_guide_is_written_made_current_and_noted(reflex: Reflex) -> None:
+    """Of another label set later; who wonders finds both in the history."""
+    first, second = (
+        reflex("programs", "guide", "root_cause", "--taxonomy", name, "--json") for name in ("six", "mast")
+    )
+    moves = reflex("programs", "history", "root_cause", "--json").json
+    assert [move["action"] for move in moves] == ["guide", "guide"]
+    assert [Path(done.json["artifact"]).stem for done in (first, second)] == [move["to"] for move in moves]
+    assert moves[1]["from"] == moves[0]["to"]
+    assert "label set mast" in moves[1]["reason"]
+    assert load_program("root_cause", path=second.json["artifact"]).artifact.data["demos"] == []

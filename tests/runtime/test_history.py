@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from dspy_reflex.errors import ProgramError
 from dspy_reflex.records.move import Action, Move
-from dspy_reflex.runtime.artifact import Artifact, dumps, read
-from dspy_reflex.runtime.history import HISTORY, History, can_go_back, first, history, note, promote, rollback
+from dspy_reflex.runtime.artifact import ANY_MODEL, Artifact, dumps, read
+from dspy_reflex.runtime.history import HISTORY, History, can_go_back, first, guide, history, note, promote, rollback
 from dspy_reflex.runtime.library import CURRENT, current, set_current
 from tests.runtime.programs import published
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 MODEL = "offline/1"
 TEXT = st.text(st.characters(codec="utf-8"), max_size=40)
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
-    "action": st.sampled_from(["first", "promote", "refuse", "rollback"]), "model": TEXT, "before": st.none() | TEXT,
+    "action": st.sampled_from(get_args(Action)), "model": TEXT, "before": st.none() | TEXT,
     "after": TEXT, "reason": TEXT, "by": st.none() | TEXT, "partial": st.booleans(), "against": st.none() | TEXT,
     "dataset": st.none() | TEXT, "rows": st.none() | TEXT, "n": st.integers(0, 10**6),
     "margin": st.none() | st.floats(0, 1), "difference": st.none() | st.floats(-1, 1),
@@ -107,6 +107,16 @@ def test_the_first_program_of_a_model_becomes_current_and_no_later_one(tmp_path:
     assert (now(tmp_path), now(tmp_path, "openai/x")) == (one(1).version, one(3, "openai/x").version)
     assert actions(tmp_path) == ["first", "first"]
     assert read(tmp_path / "root_cause" / f"{one(1).version}.json") == one(1)
+
+
+def test_a_guide_becomes_current_with_a_line_and_writing_it_again_is_no_move(tmp_path: Path) -> None:
+    """Nothing is compared: it says what the labels mean. The one before it can come back."""
+    for number in (1, 2, 2):
+        guide(tmp_path, one(number, ANY_MODEL), "fruit")
+    assert now(tmp_path, ANY_MODEL) == one(2, ANY_MODEL).version
+    assert actions(tmp_path) == ["guide", "guide"]
+    assert read(tmp_path / "root_cause" / f"{one(2, ANY_MODEL).version}.json") == one(2, ANY_MODEL)
+    assert rollback(tmp_path, "root_cause", ANY_MODEL).after == one(1, ANY_MODEL).version
 
 
 def test_a_first_that_died_before_the_change_can_be_done_again(tmp_path: Path) -> None:

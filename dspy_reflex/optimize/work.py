@@ -27,7 +27,7 @@ from dspy_reflex.optimize.models.journaled import Role, journaled
 from dspy_reflex.optimize.models.ledger import Ledger, Stop
 from dspy_reflex.optimize.modules import PROGRAMS
 from dspy_reflex.optimize.optimizers import optimizer
-from dspy_reflex.optimize.optimizers.base import Setting
+from dspy_reflex.optimize.optimizers.base import Setting, flag
 from dspy_reflex.optimize.options import (
     CompileOptions,
 )
@@ -194,9 +194,11 @@ class Work:
     def _check_changed(self, plain: Artifact, compiled: Artifact, rows: int) -> None:
         parts = ("messages", "tail", "retrieval")
         if [plain.data.get(part) for part in parts] == [compiled.data.get(part) for part in parts]:
+            further = self.optimizer.looks_further_with
+            more = f"more rows, a higher {flag(further)}," if further else "more rows"
             raise CompileError(
                 f"{self.options.optimizer} changed nothing: no candidate beat the uncompiled program on {rows} rows. "
-                "Give it more rows, more --trials, or another --optimizer"
+                f"Give it {more} or another --optimizer"
             )
 
     def _cross_validated(self, student: Any, rows: Rows) -> Measured:

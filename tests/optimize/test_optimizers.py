@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Generator
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,8 +23,8 @@ from dspy_reflex.optimize.metrics import CauseMetric, cause_criterion
 from dspy_reflex.optimize.models.dspy_lm import OfflineLM
 from dspy_reflex.optimize.models.ledger import Budget, Ledger
 from dspy_reflex.optimize.modules import RootCauseClassifier
-from dspy_reflex.optimize.optimizers import optimizer
-from dspy_reflex.optimize.optimizers.base import Setting, Sizes
+from dspy_reflex.optimize.optimizers import OPTIMIZERS, optimizer
+from dspy_reflex.optimize.optimizers.base import Setting, Sizes, flag
 from dspy_reflex.optimize.options import CompileResult
 from dspy_reflex.optimize.publish import adapter
 from dspy_reflex.optimize.search.scoreboard import Scoreboard
@@ -167,6 +169,13 @@ def test_it_makes_no_more_calls_than_it_says(name: str, program: str, made: Make
         assert calls <= getattr(most, phase, 2 * 6 * VAL), phase
 
 
+def test_what_lets_an_optimizer_look_further_is_an_option_of_its() -> None:
+    """It is named where nothing was found."""
+    for name, one in OPTIMIZERS.items():
+        known = {each.name for each in fields(one.options)}
+        assert {one.looks_further_with} - known <= {None}, name
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_copro_changes_nothing_offline_and_says_so(program: str, small: Path, tmp_path: Path) -> None:
     """A learner that is shown no rows can only repeat the instruction."""
@@ -289,13 +298,18 @@ def test_what_the_prompt_model_writes_is_learnt_from_train_and_ends_up_in_the_pr
 def test_a_prompt_model_whose_answers_cannot_be_used_changes_nothing(
     name: str, bad: Reply, tiny: Path, tmp_path: Path, serve: Serve
 ) -> None:
-    """There is no program of another kind in its place: InferRules does not hand out its demos without rules."""
+    """There is no program of another kind in its place: InferRules does not hand out its demos without rules.
+
+    What is said to help can be given to this optimizer.
+    """
     serve(lambda _: says("tool_failure"))
     serve(lambda _: bad, STRONG)
     options: dict[str, Any] = TINY[name] | ({"max_demos": 2} if name == "infer_rules" else {})
     with pytest.raises(CompileError, match=f"{name} changed nothing") as caught:
         quick(tmp_path, tiny, optimizer=name, lm=WEAK, prompt_lm=STRONG, **options)
     assert len(str(caught.value).splitlines()) == 1
+    known = {flag(each.name) for each in fields(optimizer(name).options)}
+    assert {*re.findall(r"--[a-z-]+", str(caught.value))} - known == {"--optimizer"}
 
 
 @pytest.mark.parametrize("name", WRITES)

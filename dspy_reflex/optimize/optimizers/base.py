@@ -106,6 +106,8 @@ class Optimizer:
     calls: Callable[[Any, Sizes], Calls]
     run: Callable[[Any, Setting, Any], Any]
     """An uncompiled module in, a compiled one out; a searching optimizer leaves its candidates on the board."""
+    looks_further_with: str | None = None
+    """The option that lets it try more; None if it tries one thing."""
     check: Callable[[Any, Sizes], None] = _anything_goes
     """Raises a `ConfigError` for options that cannot work on so many rows, before anything is asked."""
 

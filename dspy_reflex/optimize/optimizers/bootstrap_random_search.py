@@ -42,4 +42,5 @@ OPTIMIZER = Optimizer(
     options=RandomSearchOptions,
     calls=_calls,
     run=_run,
+    looks_further_with="trials",
 )

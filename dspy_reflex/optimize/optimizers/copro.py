@@ -87,4 +87,5 @@ OPTIMIZER = Optimizer(
     options=CoproOptions,
     calls=_calls,
     run=_run,
+    looks_further_with="breadth",
 )

@@ -64,5 +64,6 @@ OPTIMIZER = Optimizer(
     options=GepaOptions,
     calls=_calls,
     run=_run,
+    looks_further_with="max_metric_calls",
     check=_check,
 )

@@ -86,4 +86,5 @@ OPTIMIZER = Optimizer(
     options=InferRulesOptions,
     calls=_calls,
     run=_run,
+    looks_further_with="trials",
 )

@@ -48,4 +48,5 @@ OPTIMIZER = Optimizer(
     options=MiproOptions,
     calls=_calls,
     run=_run,
+    looks_further_with="trials",
 )

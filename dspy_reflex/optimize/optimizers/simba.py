@@ -79,5 +79,6 @@ OPTIMIZER = Optimizer(
     options=SimbaOptions,
     calls=_calls,
     run=_run,
+    looks_further_with="steps",
     check=_check,
 )

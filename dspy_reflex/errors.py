@@ -66,6 +66,22 @@ class RunError(ReflexError):
     """A run folder is missing, unfinished or damaged; says which file."""
 
 
+class ExportError(ReflexError):
+    """Training rows cannot be written, or are not what their format says."""
+
+
+class StoreError(ReflexError):
+    """The store cannot be opened, read or written, or does not allow what was asked."""
+
+
+class ReviewError(ReflexError):
+    """A review does not say who and why, or approves what may not be approved."""
+
+
+class TargetError(ReflexError):
+    """A rule file cannot be read or written, or was changed by hand where this tool writes."""
+
+
 class CompileError(ReflexError):
     """A compile could not be run, or changed nothing."""
 

@@ -1,0 +1,1 @@
+"""What trainers take, one file each. `FORMATS` is the list."""

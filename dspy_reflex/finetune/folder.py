@@ -6,7 +6,7 @@ import shutil
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from dspy_reflex.errors import ExportError
 from dspy_reflex.finetune.card import card
 from dspy_reflex.finetune.formats.base import Format, Said, UnfitError
 from dspy_reflex.finetune.row import Kind, Row, Turn
-from dspy_reflex.finetune.sink import Sink, sha256_of, sink_for
+from dspy_reflex.finetune.sink import Nowhere, Sink, sha256_of, sink_for
 from dspy_reflex.redaction.redact import redact
 from dspy_reflex.redaction.scan import clears
 
@@ -86,6 +86,14 @@ def write(
     return written
 
 
+def tally(rows: Iterable[Row], form: Format, *, left_out: Counter[str], but: frozenset[str] = frozenset()) -> Written:
+    """What `write` would come to, without a file."""
+    book = _Book(form, None, left_out, but)
+    for row in rows:
+        book.enter(row)
+    return book.written(frozenset())
+
+
 def ids_of(folder: Path) -> frozenset[str]:
     """Ids of the rows of an export.
 
@@ -104,14 +112,13 @@ def ids_of(folder: Path) -> frozenset[str]:
 class _Book:
     """Rows on their way into files."""
 
-    def __init__(self, form: Format, folder: Path, left_out: Counter[str], but: frozenset[str]) -> None:
+    def __init__(self, form: Format, folder: Path | None, left_out: Counter[str], but: frozenset[str]) -> None:
         self._form, self._folder, self._left_out, self._but = form, folder, left_out, but
-        self._stack = ExitStack()
         self._sinks: dict[str, Sink] = {}
         self._counts: Counter[str] = Counter()
         self._tokens: dict[Kind, array[int]] = {}
         self._ids: set[str] = set()
-        self._lineage = sink_for(folder / LINEAGE)
+        self._lineage = self._sink(LINEAGE)
 
     def enter(self, row: Row) -> None:
         """Write one row, if the format has words for it."""
@@ -131,7 +138,7 @@ class _Book:
     def _put(self, row: Row, told: Mapping[str, Any]) -> None:
         where = f"{row.kind}/{row.split}"
         if where not in self._sinks:
-            self._sinks[where] = sink_for(self._folder / "data" / f"{where}.{self._form.suffix}")
+            self._sinks[where] = self._sink(f"data/{where}.{self._form.suffix}")
         self._sinks[where].put(told)
         rests = {name: value for name, value in asdict(row.lineage).items() if value}
         place = {"id": row.id, "file": where, "line": self._counts[where], "task": row.task}
@@ -141,6 +148,9 @@ class _Book:
         turns = (*row.prompt, *row.answer, *row.rejected)
         tokens = sum(len(turn.content) for turn in turns) // CHARS_PER_TOKEN
         self._tokens.setdefault(row.kind, array("Q")).append(tokens)
+
+    def _sink(self, name: str) -> Sink:
+        return sink_for(self._folder / name) if self._folder else Nowhere()
 
     def close(self) -> None:
         """Write what is left."""

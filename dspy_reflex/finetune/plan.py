@@ -54,6 +54,11 @@ class Source:
         self._marked: set[str] = set()
         self._rules = [self._guarded(one) for one in decided(connection, since=plan.since, rules=plan.rules)]
 
+    @property
+    def rules(self) -> list[str]:
+        """Ids of the proposals that are taught."""
+        return [rule.proposal.id for rule in self._rules if rule.approved]
+
     def __iter__(self) -> Iterator[Row]:
         """Every row once, with split and id."""
         seen: set[int] = set()

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from dspy_reflex.finetune.guard import Guard, text_of
 from dspy_reflex.finetune.material import Decided, Known, decided, known
-from dspy_reflex.finetune.row import Row, Split, Task
+from dspy_reflex.finetune.row import Row, Split, Task, number_of
 from dspy_reflex.finetune.rows.behave import Shares, behave
 from dspy_reflex.finetune.rows.classify import classify
 from dspy_reflex.finetune.rows.propose import propose
@@ -64,7 +64,7 @@ class Source:
         seen: set[int] = set()
         for row in self._drawn():
             whole = self._placed(row).identified()
-            number = int(whole.id.removeprefix("row_"), 16)
+            number = number_of(whole.id)
             if number in seen:
                 self.left_out["rows that say the same as another"] += 1
             else:

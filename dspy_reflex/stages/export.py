@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 
 from dspy_reflex.errors import ExportError
-from dspy_reflex.finetune.folder import MANIFEST, Written, ids_of, tally, write
+from dspy_reflex.finetune.folder import MANIFEST, NONE, Written, ids_of, tally, write
 from dspy_reflex.finetune.formats.base import Format
 from dspy_reflex.finetune.guard import Guard
 from dspy_reflex.finetune.plan import Plan, Source
@@ -67,7 +67,7 @@ def export(
     Raises:
         ExportError: A folder is no export, or cannot be written.
     """
-    others = ids_of(new_since) if new_since else frozenset[str]()
+    others = ids_of(new_since) if new_since else NONE
     before = _rules_in(out)
     with store.read() as connection:
         source = Source(connection, plan, guard)

@@ -7,14 +7,17 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
-from dspy_reflex.errors import BudgetError, ConfigError, ModelError
+from dspy_reflex.errors import BudgetError, ConfigError, ModelError, ModelUnavailableError
 from dspy_reflex.runtime.answer import Answer
 from dspy_reflex.runtime.lm.prices import cost_usd
 
 In = TypeVar("In")
 Out = TypeVar("Out")
+
+Reason = Literal["", "outage", "budget", "interrupt", "refused"]
+"""Why a batch ended early: the model out of reach, the money spent, somebody at the keyboard, or the model's provider."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,8 @@ class Batch(Generic[Out]):
     output_tokens: int
     cost_usd: float | None
     """None if the model's price is not known."""
+    reason: Reason = ""
+    """The kind of `stopped`."""
 
 
 class Meter:
@@ -114,7 +119,7 @@ def run_batch(
         return result
 
     done: dict[int, Out] = {}
-    stopped = ""
+    stopped, reason = "", _reason_of(None)
     with ThreadPoolExecutor(max_workers=concurrency) as pool:
         ahead: dict[int, Future[Out]] = {}
         try:
@@ -127,7 +132,7 @@ def run_batch(
                 _take_first(ahead, done)
                 tick(len(done))
         except (ModelError, BudgetError, KeyboardInterrupt) as error:
-            stopped = str(error) or "interrupted"
+            stopped, reason = str(error) or "interrupted", _reason_of(error)
             done.update(_paid_for(ahead))
     return Batch(
         tuple(done[place] for place in sorted(done)),
@@ -138,7 +143,22 @@ def run_batch(
         meter.input_tokens,
         meter.output_tokens,
         meter.usd,
+        reason,
     )
+
+
+def _reason_of(error: BaseException | None) -> Reason:
+    match error:
+        case None:
+            return ""
+        case ModelUnavailableError():
+            return "outage"
+        case BudgetError():
+            return "budget"
+        case KeyboardInterrupt():
+            return "interrupt"
+        case _:
+            return "refused"
 
 
 def _take_first(ahead: dict[int, Future[Out]], done: dict[int, Out]) -> None:

@@ -37,6 +37,8 @@ class Query:
     since: datetime | None = None
     text: str | None = None
     """Words that occur in task or outcome, in this order and in any case."""
+    behind: tuple[datetime, str] | None = None
+    """Time and id of the failure that they are listed behind."""
     limit: int | None = None
 
 
@@ -87,6 +89,17 @@ def family(connection: Connection, agent_id: str) -> tuple[str, ...]:
     return tuple(members)
 
 
+def parents(connection: Connection) -> dict[str, str]:
+    """Agent to the agent that it works for."""
+    rows = connection.execute(select(agents).where(agents.c.parent_agent_id.is_not(None)))
+    return {row.agent_id: row.parent_agent_id for row in rows}
+
+
+def everybody(connection: Connection) -> list[str]:
+    """Every agent that was heard of."""
+    return list(connection.scalars(select(agents.c.agent_id).order_by(agents.c.agent_id)))
+
+
 def _known(connection: Connection, ids: Sequence[str]) -> set[str]:
     known: set[str] = set()
     for start in range(0, len(ids), IDS_AT_ONCE):
@@ -131,6 +144,9 @@ def _conditions(query: Query) -> list[ColumnElement[bool]]:
         found.append(outcomes.c.severity == query.severity)
     if query.since:
         found.append(outcomes.c.at >= query.since)
+    if query.behind:
+        at, last = query.behind
+        found.append(or_(outcomes.c.at < at, (outcomes.c.at == at) & (outcomes.c.id < last)))
     if query.text:
         texts = (outcomes.c.task, outcomes.c.expected_outcome, outcomes.c.actual_outcome)
         found.append(or_(*(func.lower(text).contains(query.text.lower(), autoescape=True) for text in texts)))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, func, select, true, update
 
 from dspy_reflex.clock import now
 from dspy_reflex.errors import StoreError
@@ -13,7 +14,7 @@ from dspy_reflex.ids import new_id
 from dspy_reflex.records.review import MOVES, FiledProposal, Lesson, Patch, Review, State
 from dspy_reflex.store.audit import note
 from dspy_reflex.store.rows import told
-from dspy_reflex.store.schema import lessons, patches, proposal_failures, proposals, reviews
+from dspy_reflex.store.schema import diagnoses, lessons, patches, proposal_failures, proposals, reviews
 
 _OWN = (
     "id",
@@ -76,6 +77,13 @@ def find(
     return [_filed(row) for row in connection.execute(wanted)]
 
 
+def of_failure(connection: Connection, failure_id: str) -> list[FiledProposal]:
+    """Proposals that a failure stands behind, oldest first."""
+    behind = select(proposal_failures.c.proposal_id).where(proposal_failures.c.failure_id == failure_id)
+    wanted = select(proposals).where(proposals.c.id.in_(behind)).order_by(proposals.c.at, proposals.c.id)
+    return [_filed(row) for row in connection.execute(wanted)]
+
+
 def move(
     connection: Connection,
     proposal: FiledProposal,
@@ -125,6 +133,12 @@ def add_patch(connection: Connection, patch: Patch) -> None:
     connection.execute(patches.insert().values(**_values(patch)))
 
 
+def get_patch(connection: Connection, patch_id: str) -> Patch | None:
+    """One edit by its id; None if there is none."""
+    found = connection.execute(select(patches).where(patches.c.id == patch_id)).first()
+    return Patch.model_validate(told(found)) if found else None
+
+
 def patches_of(connection: Connection, *, proposal_id: str | None = None, file: str | None = None) -> list[Patch]:
     """Edits for a proposal or of a file, oldest first."""
     wanted = select(patches).order_by(patches.c.id)
@@ -152,6 +166,33 @@ def lessons_on(connection: Connection, root_cause: str, symptom: str) -> list[Le
         Lesson.model_validate(told(row))
         for row in connection.execute(select(lessons).where(same).order_by(lessons.c.id))
     ]
+
+
+def lessons_of(connection: Connection, agents: Sequence[str]) -> list[Lesson]:
+    """What came of rules of these targets, oldest first."""
+    wanted = select(lessons).where(lessons.c.agent_id.in_(agents)).order_by(lessons.c.id)
+    return [Lesson.model_validate(told(row)) for row in connection.execute(wanted)]
+
+
+def mechanisms(connection: Connection) -> dict[str, set[tuple[str, str]]]:
+    """Proposal id to symptom and signature of the failures behind it that still have its root cause."""
+    behind = proposal_failures.join(proposals, proposals.c.id == proposal_failures.c.proposal_id).join(
+        diagnoses,
+        (diagnoses.c.failure_id == proposal_failures.c.failure_id)
+        & (diagnoses.c.root_cause == proposals.c.root_cause)
+        & (diagnoses.c.current == true()),
+    )
+    wanted = select(proposals.c.id, diagnoses.c.symptom, diagnoses.c.signature).select_from(behind).distinct()
+    found: dict[str, set[tuple[str, str]]] = {}
+    for proposal_id, symptom, signature in connection.execute(wanted):
+        found.setdefault(proposal_id, set()).add((symptom, signature))
+    return found
+
+
+def decided_by(connection: Connection, policy: str, since: datetime) -> int:
+    """How many reviews a policy has made since."""
+    made = (reviews.c.policy == policy) & (reviews.c.at >= since)
+    return connection.scalar(select(func.count()).select_from(reviews).where(made)) or 0
 
 
 def _filed(row: Row[Any]) -> FiledProposal:

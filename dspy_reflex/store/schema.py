@@ -151,11 +151,14 @@ diagnoses = Table(
     Column("model", String(200), nullable=False),
     Column("current", Boolean, nullable=False),
     Column("again", Boolean, nullable=False, server_default=false()),
+    Column("question", String(32)),
     Column("body", Json, nullable=False),
     Index("diagnoses_by_failure", "failure_id", "program", "model"),
+    Index("diagnoses_by_question", "question", "program"),
     Index("diagnoses_by_mechanism", "root_cause", "symptom", "current"),
 )
-"""What was said about each failure. One is current; those made by a fall-back model are to be made `again`."""
+"""What was said about each failure. One is current; those made by a fall-back model are to be made `again`.
+Failures that repeat each other have one `question`, a hash of what was asked, and one answer."""
 
 proposals = Table(
     "proposals",

@@ -59,10 +59,12 @@ def upgrade() -> None:
         sa.Column("model", sa.String(length=200), nullable=False),
         sa.Column("current", sa.Boolean(), nullable=False),
         sa.Column("again", sa.Boolean(), server_default=sa.false(), nullable=False),
+        sa.Column("question", sa.String(length=32), nullable=True),
         sa.Column("body", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("diagnoses_by_failure", "diagnoses", ["failure_id", "program", "model"], unique=False)
+    op.create_index("diagnoses_by_question", "diagnoses", ["question", "program"], unique=False)
     op.create_index("diagnoses_by_mechanism", "diagnoses", ["root_cause", "symptom", "current"], unique=False)
     op.create_table(
         "lessons",

@@ -19,6 +19,8 @@ from typing import Any, Protocol, cast
 import orjson
 
 from dspy_reflex.recorder.frames import MAX_PAYLOAD_BYTES
+from dspy_reflex.redaction.redact import redact_value
+from dspy_reflex.redaction.scan import clears
 
 MAX_BODY_BYTES = MAX_PAYLOAD_BYTES - 200
 """All but `id` and `at`."""
@@ -45,19 +47,10 @@ class Redaction(Protocol):
 
 
 class Patterns:
-    """The patterns of this package, loaded when first needed."""
+    """The patterns of this package."""
 
-    def clears(self, payload: bytes) -> bool:
-        """Whether nothing in it can be a secret."""
-        from dspy_reflex.redaction.scan import clears
-
-        return clears(payload)
-
-    def redact_value(self, value: Any) -> tuple[Any, Counts]:
-        """The value without secrets, and how many of each kind there were."""
-        from dspy_reflex.redaction.redact import redact_value
-
-        return redact_value(value)
+    clears = staticmethod(clears)
+    redact_value = staticmethod(redact_value)
 
 
 def encode(event: Mapping[str, Any], identity: str, at_us: int, redaction: Redaction) -> bytes:

@@ -38,6 +38,7 @@ class Outlet:
         self._preparing = False
         self._retry_at_s = 0.0
         with suppress(OSError):
+            self._folder = folder.absolute()  # an agent may change its working directory
             self._writer = self._made()
         _outlets.add(self)
 

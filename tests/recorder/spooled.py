@@ -13,6 +13,7 @@ from dspy_reflex.recorder.spool import Bad, Spool
 
 ROOT = Path(__file__).parents[2]
 SECRET = "hunter2"
+MARK = "[password taken out]"
 FAILURE: dict[str, Any] = {
     "agent_id": "support-7",
     "parent_agent_id": None,
@@ -36,7 +37,7 @@ class Hunter:
         """Everything but the secret, which becomes longer than it was."""
         text = orjson.dumps(value).decode()
         found = text.count(SECRET)
-        return orjson.loads(text.replace(SECRET, "[password taken out]")), {"password": found} if found else {}
+        return orjson.loads(text.replace(SECRET, MARK)), {"password": found} if found else {}
 
 
 def payloads(home: Path, limit: int = 1000) -> tuple[list[bytes], list[Bad]]:

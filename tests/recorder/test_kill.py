@@ -20,7 +20,7 @@ if sys.argv[2] == "append":
     def refuse(*_): raise OSError(95, "Operation not supported")
     os.posix_fallocate = refuse
 rng = random.Random(7)
-texts = ["x" * rng.randrange(4000) for _ in range(50)]
+texts = ["x" * rng.choice([10, 500, 20_000]) for _ in range(50)]
 acknowledged = mmap.mmap(-1, 8)  # shared with the child, and outlives it
 seen = []
 for kill in range(int(sys.argv[3])):
@@ -33,7 +33,9 @@ for kill in range(int(sys.argv[3])):
             recorder.record({**FAILURE, "id": f"evt_{kill}_{n}", "task": texts[n % 50]})
             n += 1
             acknowledged[:] = struct.pack("<q", n)
-    time.sleep(rng.uniform(0.001, 0.015))
+    while kill % 5 and not any(acknowledged[:]):  # one in five may die before it has begun
+        time.sleep(0.0005)
+    time.sleep(rng.uniform(0, 0.01))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     seen.append(struct.unpack("<q", acknowledged[:])[0])
@@ -55,7 +57,7 @@ def test_no_acknowledged_event_is_lost_at_a_kill(tmp_path: Path, kind: str, kill
         there = by_kill.get(kill, [])
         assert there == list(range(len(there)))
         assert number <= len(there) <= number + 1, "one may have been written and not yet acknowledged"
-    assert sum(acknowledged) > 1000
+    assert sum(map(bool, acknowledged)) >= kills * 4 // 5
     assert len(bad) <= kills
     files = [path for path in Spool(tmp_path).pending() if path.stat().st_size]
     assert {path.suffix for path in files} == {".seg" if kind == "mapped" else ".jsonl"}

@@ -172,6 +172,24 @@ def test_what_a_full_disk_takes_is_kept_and_what_it_does_not_is_told(tmp_path: P
     assert [one.reason for one in bad] == ["torn or damaged"]
 
 
+WANDER = """
+import os, sys
+from pathlib import Path
+from dspy_reflex.recorder.outlet import Outlet
+os.chdir(sys.argv[1])
+outlet = Outlet(Path("spool"), 8192)
+os.mkdir("elsewhere")
+os.chdir("elsewhere")
+for n in range(100):
+    outlet.write(b'{"n":%d,"text":"%b"}' % (n, b"x" * 400))
+"""
+
+
+def test_files_stay_where_they_are_when_the_agent_goes_elsewhere(tmp_path: Path) -> None:
+    run(WANDER, tmp_path)
+    assert len(payloads(tmp_path)[0]) == 100
+
+
 FORK = """
 import os, sys
 from pathlib import Path
@@ -199,6 +217,9 @@ ORPHAN = """
 import os, sys
 from pathlib import Path
 from dspy_reflex.recorder.outlet import Outlet
+def refuse(*_): raise OSError(95, "Operation not supported")
+if sys.argv[2] == "append":
+    os.posix_fallocate = refuse
 outlet = Outlet(Path(sys.argv[1]), 8192)
 outlet.write(b'{}')
 told, tell = os.pipe()
@@ -208,7 +229,6 @@ if os.fork() == 0:
     os._exit(0)
 os.close(told)
 outlet.close()
-spool = os.listdir(sys.argv[1])
 from dspy_reflex.recorder.spool import Spool
 print([Spool(Path(sys.argv[1]).parent).is_alive(path) for path in Spool(Path(sys.argv[1]).parent).pending()])
 os.close(tell)
@@ -216,8 +236,9 @@ os.wait()
 """
 
 
-def test_a_child_does_not_keep_its_parents_files_alive(tmp_path: Path) -> None:
-    assert run(ORPHAN, tmp_path / FOLDER).stdout == "[False]\n"
+@pytest.mark.parametrize("kind", ["mapped", "append"])
+def test_a_child_does_not_keep_its_parents_files_alive(tmp_path: Path, kind: str) -> None:
+    assert run(ORPHAN, tmp_path / FOLDER, kind).stdout == "[False]\n"
 
 
 SIGNAL = """

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from types import ModuleType
+from typing import Any, ClassVar
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +20,7 @@ from dspy_reflex.recorder import frames, lines
 from dspy_reflex.recorder.owner import FOLDER, lock, new_name
 from dspy_reflex.recorder.segment import Segment
 from dspy_reflex.recorder.spool import PAGE_BYTES, Bad, Page, Spool
-from tests.recorder.spooled import payloads
+from tests.recorder.spooled import ROOT, payloads
 
 EVENTS = [b'{"n":1}', b'{"n":2}', b'{"n":3}']
 
@@ -216,3 +221,63 @@ def test_a_file_that_cannot_be_read_is_reported(spool: Spool) -> None:
     assert page.bad[0].reason.startswith("cannot be read: ")
     assert (page.next_offset, page.at_end) == (0, True)
     assert not spool.remove(path, 0)
+
+
+class Moving(type(Path())):
+    """A file that has a further content whenever it is opened: for the lock, then for each look."""
+
+    contents: ClassVar[list[bytes]] = []
+
+    def open(self, *_: Any, **__: Any) -> Any:
+        return BytesIO(self.contents.pop(0))
+
+
+@pytest.mark.parametrize(
+    ("looks", "expected"),
+    [
+        # The second frame was written after the copy had passed it, and before it came to the third.
+        (["1 3", "123"], (["1", "2", "3"], 0)),
+        (["1 3", "1 3"], (["1", "3"], 1)),
+        (["1 3 ", "12 4"], (["1", "2"], 0)),
+        (["  3", "1 3"], (["1"], 0)),
+        (["12"], (["1", "2"], 0)),
+    ],
+)
+def test_a_frame_that_the_copy_missed_is_no_damage(
+    spool: Spool, looks: list[str], expected: tuple[list[str], int]
+) -> None:
+    empty = bytes(len(frames.pack(b'{"n":1}')))
+    contents = [b"".join(empty if n == " " else frames.pack(b'{"n":%b}' % n.encode()) for n in look) for look in looks]
+    Moving.contents = [b"", *contents]
+    path = Moving(spool.folder / new_name(frames.SUFFIX))
+    Path(path).write_bytes(b"x")
+    page = spool.read(path, 0, 10)
+    assert ([str(orjson.loads(payload)["n"]) for payload, _ in page.events], len(page.bad)) == expected
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from dspy_reflex.recorder.outlet import Outlet
+outlet = Outlet(Path(sys.argv[1]), 1 << 18)
+for n in range(int(sys.argv[2])):
+    outlet.write(b'{"n":%d,"text":"%b"}' % (n, b"x" * (n * 31 % 900)))
+"""
+
+
+@pytest.mark.parametrize(("limit", "number"), [(7, 3000), (1000, 30_000)])
+def test_a_reader_beside_the_writer_sees_each_event_once_and_no_damage(spool: Spool, limit: int, number: int) -> None:
+    seen, offsets = list[bytes](), dict[Path, int]()
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(spool.folder), str(number)], cwd=ROOT)
+    running = True
+    while running or spool.pending():
+        running = writer.poll() is None
+        for path in spool.pending():
+            page = spool.read(path, offsets.get(path, 0), limit)
+            assert page.bad == []
+            seen += [payload for payload, _ in page.events]
+            offsets[path] = page.next_offset
+            if page.at_end:
+                spool.remove(path, page.next_offset)
+    assert writer.returncode == 0
+    assert sorted(orjson.loads(payload)["n"] for payload in seen) == list(range(number))

@@ -43,21 +43,20 @@ KEYS = (
         literals=("sk-",),
     ),
     Kind("api_key", rf"{_START}sk-[a-z]{{2,8}}-(?=[\w-]{{0,40}}\d)[\w-]{{24,}}+", literals=("sk-",)),
-    Kind("aws_key", r"(?<![A-Z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9])", literals=("AKIA", "ASIA")),
     Kind(
         "github_token",
         r"(?:gh[pousr]_[A-Za-z0-9]{30,}+|github_pat_\w{22,}+)(?:[._-][\w-]{10,}+)*+",
-        prefixes=("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+        ends=("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
     ),
     Kind(
         "gitlab_token",
         rf"gl(?:{'|'.join(_GITLAB)})-[\w-]{{20,}}+(?:\.[\w-]{{2,}}+)*+",
-        prefixes=tuple(f"gl{one}-" for one in _GITLAB),
+        ends=tuple(f"gl{one}-" for one in _GITLAB),
     ),
     Kind(
         "slack_token",
         rf"xox[{_SLACK}]-[\w-]{{10,}}+|xapp-\d-[\w-]{{10,}}+",
-        prefixes=(*(f"xox{one}-" for one in _SLACK), "xapp-"),
+        ends=(*(f"xox{one}-" for one in _SLACK), "xapp-"),
     ),
     Kind(
         "webhook_url",
@@ -68,26 +67,28 @@ KEYS = (
     Kind(
         "stripe_key",
         r"[sr]k_(?:live|test)_[A-Za-z0-9]{10,}+|whsec_[A-Za-z0-9+/]{24,}+=*",
-        prefixes=("k_live_", "k_test_", "whsec_"),
+        ends=("k_live_", "k_test_", "whsec_"),
     ),
-    Kind("google_key", r"AIza[\w-]{35}|GOCSPX-[\w-]{28}", literals=("AIza",), prefixes=("GOCSPX-",)),
+    Kind("google_key", r"AIza[\w-]{35}|GOCSPX-[\w-]{28}", literals=("AIza",), ends=("GOCSPX-",)),
     Kind(
         "huggingface_token",
         rf"{_START}(?:hf|api_org)_[A-Za-z0-9]{{30,}}+",
         literals=("hf_",),
-        prefixes=("api_org_",),
+        ends=("api_org_",),
     ),
-    Kind("npm_token", r"npm_[A-Za-z0-9]{36}", prefixes=("npm_",)),
-    Kind("pypi_token", r"pypi-A[\w-]{50,}+", prefixes=("pypi-",)),
+    Kind("npm_token", r"npm_[A-Za-z0-9]{36}", ends=("npm_",)),
+    Kind("pypi_token", r"pypi-A[\w-]{50,}+", ends=("pypi-",)),
     Kind("sendgrid_key", r"SG\.[\w-]{16,32}+\.[\w-]{32,64}+", literals=("SG.",)),
-    Kind("twilio_key", rf"{_START}SK[0-9a-f]{{32}}(?![0-9A-Za-z])", literals=("SK",)),
-    Kind("telegram_token", r"(?<!\d)\d{6,12}:AA[\w-]{32,34}(?![\w-])", literals=(":AA",)),
     Kind("azure_key", r"[\w~.-]{3}\dQ~[\w~.-]{31,34}", literals=("Q~",)),
     Kind(
         "api_key",
         rf"{_START}(?:{'|'.join(_SERVICES)})[A-Za-z0-9_=-]{{24,}}+",
-        prefixes=tuple(re.split(r"(?<=[_-])", one)[0] for one in _SERVICES),
+        ends=tuple(re.split(r"(?<=[_-])", one)[0] for one in _SERVICES),
     ),
+    # From here on those that must not stand inside a word: what they touch has to be gone before.
+    Kind("aws_key", r"(?<![A-Z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9])", literals=("AKIA", "ASIA")),
+    Kind("twilio_key", rf"{_START}SK[0-9a-f]{{32,}}+", literals=("SK",)),
+    Kind("telegram_token", r"(?<!\d)\d{6,12}:AA[\w-]{32,}+", literals=(":AA",)),
     # Header, payload and signature (RFC 7519), or the five parts of an encrypted one.
     Kind(
         "jwt",

@@ -24,10 +24,9 @@ class Kind:
     """Signs that are looked for as they are."""
     words: tuple[str, ...] = ()
     """Signs in any case, written here in lower case."""
-    prefixes: tuple[str, ...] = ()
-    """Signs that end in a dash or an underscore, after at least three other characters."""
-    names: tuple[str, ...] = ()
-    """Signs: names before a colon or an equals sign, in lower case, without underscores."""
+    ends: tuple[str, ...] = ()
+    """Signs that end in one of `-_:=>`, after at least three other characters: prefixes, and names of values. Case and
+    which of the five it is do not count."""
     digits: bool = False
     """Whether its sign is a number of at least ten digits."""
     plus: bool = False

@@ -8,18 +8,23 @@ from collections.abc import Callable
 from dspy_reflex.redaction.kind import Kind
 from dspy_reflex.redaction.values import assigns_password, assigns_secret, is_password, is_secret, sends_secret
 
-# From a name to its value: closing quotes and brackets, then `:`, `=`, `=>`, `:=` or the end of a tag.
-_TO = r"(?P<to>[ \"'`\\\])]{0,6}(?::=|=>|[:=>])\s{0,8})"
+# From a name to its value: closing quotes, a bracket after one (not that of a mark), then `:`, `=`, `=>`, `:=` or `>`.
+_TO = r"(?P<to>(?:[ \"'`\\)]|(?<=[\"'])\]){0,6}(?::=|=>|[:=>])\s{0,8})"
 # In quotes to the same quotes; without, to a blank or a separator, and no bracket or full stop at the end.
 _VALUE = (
     r"(?P<quote>\\*[\"'`])?(?P<secret>(?(quote)(?:(?!(?P=quote))(?:\\.|[^\n\\])){1,512}+"
     r"|[^\s\"'`,;&<\\]{3,255}[^\s\"'`,;&<\\.:!?)\]}>]))"
 )
 _OPEN = r"[\"'`\\]{0,4}"
-_PHRASE = r"(?:password|passwd|passphrase|pwd)(?:[_-]?hash)?"
+_PHRASES = ("password", "passwd", "passphrase", "pwd")
+_PHRASE = rf"(?:{'|'.join(_PHRASES)})(?:[_-]?hash)?"
 _KEY_OF = ("api", "access", "account", "auth", "encryption", "private", "secret", "signing")
-# A page token is no secret, and the `secret:` in an ARN is part of a name.
-_SECRET = rf"(?:(?<!next)(?<!next[_-])(?<!page)(?<!page[_-])token|(?<!:)secret|(?:{'|'.join(_KEY_OF)})[_-]?(?:access[_-]?)?key)"
+# A page token is no secret, and the `secret:` in an ARN is part of a name. Begins at a rare letter, which is the fast way.
+_SECRET = (
+    r"[CKck](?i:(?<=tok)(?<!nexttok)(?<!next[_-]tok)(?<!pagetok)(?<!page[_-]tok)en"
+    r"|(?<=sec)(?<!:sec)ret(?:[_-]?(?:access[_-]?)?key)?"
+    rf"|(?:{'|'.join(f'(?<={one}k)|(?<={one}[_-]k)' for one in _KEY_OF)})ey)"
+)
 _HEADER = r"(?:authorization|cookie)"
 
 NAMED = (
@@ -27,7 +32,7 @@ NAMED = (
         "authorization",
         rf"(?i:authorization){_TO}{_OPEN}(?P<secret>(?:(?i:basic|bearer|token|apikey|digest|negotiate)\s{{1,4}})?"
         r"[^\s\"'`,;\\]{8,}+)",
-        names=("authorization",),
+        ends=("authorization:",),
         check=sends_secret,
     ),
     Kind(
@@ -38,41 +43,35 @@ NAMED = (
     Kind(
         "cookie",
         rf"(?i:cookie){_TO}{_OPEN}(?P<secret>[^\s=;\"'`\\]{{1,100}}+=[^\n\"'`\\]{{4,}}+)",
-        names=("cookie",),
+        ends=("cookie:",),
         check=sends_secret,
     ),
     Kind(
         "password",
         rf"(?i:{_PHRASE}){_TO}{_VALUE}",
-        names=tuple(
-            f"{name}{tail}" for name in ("password", "passwd", "passphrase", "pwd") for tail in ("", "hash", "-hash")
-        ),
+        ends=tuple(f"{name}{tail}:" for name in _PHRASES for tail in ("", "hash", "_hash")),
         check=assigns_password,
     ),
     Kind("password", rf"--pass(?:word|wd|phrase)?(?P<to> {{1,4}}){_VALUE}", ("--pass",), check=assigns_password),
     Kind(
         "password",
-        rf"curl\s[^\n|;]{{0,400}}?\s(?:-u|--user)\s{{0,3}}{_OPEN}[^\s:\"'`\\]{{1,64}}+:(?P<secret>[^\s\"'`\\]{{1,200}}+)",
+        rf"curl\s[^\n|;]{{0,200}}?\s(?:-u|--user)\s{{0,3}}{_OPEN}[^\s:\"'`\\]{{1,64}}+:(?P<secret>[^\s\"'`\\]{{1,200}}+)",
         literals=("curl",),
         check=sends_secret,
     ),
     Kind(
         "secret",
-        rf"(?i:{_SECRET}){_TO}{_VALUE}",
-        names=(
-            "token",
-            "secret",
-            *(f"{one}{dash}{way}key" for one in _KEY_OF for dash in ("", "-") for way in ("", "access", "access-")),
-        ),
+        rf"{_SECRET}{_TO}{_VALUE}",
+        ends=("token:", "secret:", *(f"{one}{dash}key:" for one in _KEY_OF for dash in ("", "_"))),
         check=assigns_secret,
     ),
-    Kind("secret", r"[?&]sig=(?P<secret>[\w%+/=-]{20,}+)", names=("sig",)),
+    Kind("secret", r"[?&]sig=(?P<secret>[\w%+/=-]{20,}+)", ends=("sig=",)),
 )
 """What is a secret because of the name before it."""
 
 BY_KEY: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
     ("password", re.compile(rf"(?i){_PHRASE}\Z", re.ASCII), is_password),
     ("authorization", re.compile(rf"(?i){_HEADER}\Z", re.ASCII), is_password),
-    ("secret", re.compile(rf"(?i){_SECRET}\Z", re.ASCII), is_secret),
+    ("secret", re.compile(rf"{_SECRET}\Z", re.ASCII), is_secret),
 )
 """The same for the keys of a mapping: mark, what the key ends with, and which values are secret."""

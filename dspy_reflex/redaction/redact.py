@@ -16,12 +16,15 @@ from dspy_reflex.redaction.scan import suspects
 
 Counts = dict[str, int]
 """How many of each kind were redacted; empty for nothing."""
+MAX_ROUNDS = 4
+"""Secrets that touch hide each other: a short prefix is not looked for inside a word, and behind a mark it is in none."""
+_SEAM = re.compile(r"\w\[redacted:|\[redacted:\w+\]\w", re.ASCII)
 
 
 def redact(text: str) -> tuple[str, Counts]:
     """Redact one text; linear in its length."""
     counts: Counts = {}
-    return _redacted(text, suspects(_bytes(text)), counts), counts
+    return _redacted(text, suspects(text), counts), counts
 
 
 def redact_value(value: Any) -> tuple[Any, Counts]:
@@ -36,7 +39,7 @@ def redact_value(value: Any) -> tuple[Any, Counts]:
         become the same get a number, so that no entry is lost.
     """
     counts: Counts = {}
-    kinds = suspects(_bytes("\n".join(_strings(value))))
+    kinds = suspects("\n".join(_strings(value)))
     return (_walk(value, kinds, counts) if kinds else value), counts
 
 
@@ -45,13 +48,15 @@ def mark(name: str) -> str:
     return f"[redacted:{name}]"
 
 
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
 def _redacted(text: str, kinds: list[Kind], counts: Counts) -> str:
-    for kind in kinds:
-        text = _without(text, kind, counts)
+    """The text without what any kind matches; once more where a mark has come to touch a word."""
+    for _ in range(MAX_ROUNDS):
+        before = text
+        for kind in kinds:
+            text = _without(text, kind, counts)
+        if text == before or not _SEAM.search(text):
+            break
+        kinds = suspects(text)
     return text
 
 

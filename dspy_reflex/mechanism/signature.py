@@ -105,7 +105,7 @@ _NUMBER = re.compile(r"(?:(?<=\s)[+-])?\d+(?:[.,]\d+)*(?:e[+-]?\d+)?")
 # Three ids or two, it is the same failure.
 _LISTED: _Mask = (re.compile(r"(<[a-z]{2,5}>)(?:(?:[,;] ?(?:and )?| and )\1)+"), r"\1")
 _MASKS: tuple[_Mask, ...] = (*_QUOTED, *_NAMED, (_NUMBER, "<num>"), _LISTED)
-_TELLING = re.compile(r"0|[45]\d\d")
+_TELLING = re.compile(r"0|40\d|41[037]|42[2-9]|451|50[0-4]")
 """Numbers that are words: nothing, and what a server answers."""
 _REPEATED: tuple[_Mask, ...] = (
     *_NAMED,
@@ -135,7 +135,7 @@ def repeat_of(text: str) -> str:
     """What two texts have in common if one may repeat the other: all but numbers, ids, times, hosts and paths.
 
     More is kept than in a signature: the whole length, what stands in quotes, as everything does in a trace, zeros, and
-    numbers that may be an HTTP status. Where this is equal, nobody could give the failures different causes.
+    numbers that may be a server's answer. Where this is equal, nobody could give the failures different causes.
     """
     return _masked(text.lower(), _REPEATED)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from dspy_reflex.errors import ConfigError
 from dspy_reflex.records.record import Component, Severity
@@ -68,6 +68,13 @@ class PolicySettings(_Part):
     """Worst failure it may decide on."""
     per_day: int = Field(ge=1)
     """Most approvals in one day, UTC."""
+
+    @field_validator("components")
+    @classmethod
+    def _soul_is_for_people(cls, components: tuple[Component, ...]) -> tuple[Component, ...]:
+        if "SOUL" in components:
+            raise ValueError("only a person approves a SOUL rule; take SOUL out")
+        return components
 
 
 class Settings(_Part):

@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from getpass import getuser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from dspy_reflex.errors import MissingExtraError
+from dspy_reflex.untrusted import neutralise
 
 if TYPE_CHECKING:
     from rich.live import Live
 
+    from dspy_reflex.api import Reflex
     from dspy_reflex.records.failure import Failure
 
 COMPILE_PACKAGES = ("dspy", "jinja2", "matplotlib", "optuna", "scipy", "sklearn")
@@ -47,6 +52,29 @@ skip_bad_option = click.option(
 concurrency_option = click.option(
     "--concurrency", type=click.IntRange(1, 256), default=1, show_default=True, help="Questions at a time."
 )
+
+
+home_option = click.option(
+    "--home", type=FILE, help="Folder of the workspace. Default: REFLEX_HOME, else ~/.dspy-reflex."
+)
+
+
+def _login_name() -> str:
+    """Who is logged in; nobody where the system does not say."""
+    try:
+        return getuser()
+    except (ImportError, KeyError, OSError):
+        return ""
+
+
+by_option = click.option("--by", default=_login_name, show_default="your login name", help="Who decides: a person.")
+reason_option = click.option("--reason", default="", help="Why.")
+
+
+def agent_options(function: F) -> F:
+    """`--agent NAME` and `--with-children`."""
+    children = click.option("--with-children", is_flag=True, help="Also those that work for it, directly or not.")
+    return click.option("--agent", help="Only this agent.")(children(function))
 
 
 library_option = click.option(
@@ -141,9 +169,59 @@ def read_failures(file: Path, say: Callable[[str], None], *, skip_bad: bool) -> 
     return failures
 
 
+def given(name: str) -> Any:
+    """The value of an option of this command; None if nobody gave it, so that settings decide."""
+    context = click.get_current_context()
+    return context.params[name] if context.get_parameter_source(name) is ParameterSource.COMMANDLINE else None
+
+
+def refuse(names: Iterable[str], where: str) -> None:
+    """Stop if one of these options was given: it goes somewhere else."""
+    for name in names:
+        if given(name) is not None:
+            raise click.UsageError(f"--{name.replace('_', '-')} goes {where}")
+
+
+def agents_of(workspace: Reflex, agent: str | None, *, with_children: bool) -> tuple[str, ...] | None:
+    """The agents that `--agent` and `--with-children` mean; None is all."""
+    if agent is None:
+        if with_children:
+            raise click.UsageError("--with-children goes with --agent")
+        return None
+    from dspy_reflex.store.outcomes import family
+
+    if not with_children:
+        return (agent,)
+    with workspace.store.read() as connection:
+        return family(connection, agent)
+
+
 def print_json(value: Any) -> None:
-    """One JSON document on stdout."""
-    click.echo(json.dumps(value, ensure_ascii=False, indent=1))
+    """One JSON document on stdout; on a terminal in ASCII, as what failures hold could move its cursor or turn its text."""
+    click.echo(json.dumps(value, ensure_ascii=sys.stdout.isatty(), indent=1))
+
+
+class Moment(click.ParamType[datetime]):
+    """A day or a time such as 2026-03-01 or 2026-03-01T12:00+01:00; UTC where it has no zone."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Read what was typed."""
+        try:
+            at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+        except ValueError:
+            self.fail(f"{value!r} is no time such as 2026-03-01 or 2026-03-01T12:00+01:00", param, ctx)
+        return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+since_option = click.option("--since", type=Moment(), help="Only what happened since, such as 2026-03-01; UTC.")
+
+
+def shown(text: object, limit: int = 60) -> str:
+    """The beginning of a text by others on one line, safe to show."""
+    line = " ".join(neutralise(str(text)).split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}\u2026"
 
 
 def need_compile(what: str) -> None:

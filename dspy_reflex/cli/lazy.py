@@ -8,7 +8,10 @@ from importlib import import_module
 import click
 
 Commands = Mapping[str, tuple[str, str]]
-"""Command to its module, below the group's package, and its line in `--help`; the module has a command `command`."""
+"""Command to its module, below the group's package, and its line in `--help`.
+
+The module has a command `command`; where it has several, their name follows behind a colon.
+"""
 
 
 def lazy_group(package: str, commands: Commands) -> type[click.Group]:
@@ -25,7 +28,8 @@ def lazy_group(package: str, commands: Commands) -> type[click.Group]:
             """Import and return one command."""
             if cmd_name not in commands:
                 return None
-            return import_module(f"{package}.{commands[cmd_name][0]}").command
+            module, _, name = commands[cmd_name][0].partition(":")
+            return getattr(import_module(f"{package}.{module}"), name or "command")
 
         def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
             """The list in `--help`, without an import."""

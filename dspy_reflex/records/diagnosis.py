@@ -6,6 +6,9 @@ from pydantic import Field
 
 from dspy_reflex.records.record import Record
 
+PERSON = "person"
+"""The program of a diagnosis that a person made; its model is then their name."""
+
 
 class Mechanism(Record):
     """What groups failures, proposals and verdicts: why it happened, what was seen, and the masked text."""

@@ -7,16 +7,8 @@ from pathlib import Path
 import click
 
 from dspy_reflex.cli.common import FILE, as_json, print_json, taxonomy_option
-from dspy_reflex.cli.data.terminal import (
-    NOTHING_KEY,
-    ask,
-    label_keys,
-    need_terminal,
-    read_labelled,
-    say,
-    show,
-    write_rows,
-)
+from dspy_reflex.cli.data.terminal import NOTHING_KEY, label_keys, read_labelled, show, write_rows
+from dspy_reflex.cli.keys import ask, need_terminal, say
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.untrusted import neutralise
 

@@ -14,15 +14,13 @@ from dspy_reflex.cli.data.terminal import (
     BACK_KEY,
     NOTHING_KEY,
     Move,
-    ask,
     by_id,
     label_keys,
-    need_terminal,
     read_labelled,
-    say,
     show,
     write_rows,
-)  # fmt: skip
+)
+from dspy_reflex.cli.keys import ask, need_terminal, say
 from dspy_reflex.errors import DatasetError
 from dspy_reflex.evalset.annotate import Annotation, unlabelled, with_vote
 from dspy_reflex.evalset.labelled import LabelledFailure

@@ -1,15 +1,13 @@
-"""What labelling and adjudicating share: a failure on the screen, and answers by single keys. All of it on stderr."""
+"""What labelling and adjudicating share: a failure on the screen, keys for its labels, and the file. All of it on stderr."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
+from dspy_reflex.cli.keys import say
 from dspy_reflex.errors import ConfigError, DatasetError
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.untrusted import neutralise
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
 
 NOTHING_KEY = "0"
 BACK_KEY = "b"
-QUIT_KEYS = ("q", "\x03", "\x04")
 
 
 class Move(Enum):
@@ -28,16 +25,6 @@ class Move(Enum):
     BACK = "back"
     SKIP = "skip"
     QUIT = "quit"
-
-
-def need_terminal(command: str) -> None:
-    """Stop where nobody can press a key.
-
-    Raises:
-        ConfigError: Standard input is not a terminal.
-    """
-    if not sys.stdin.isatty():
-        raise ConfigError(f"{command} asks by keys and needs a terminal; run it in one")
 
 
 def read_labelled(path: Path, taxonomy: Taxonomy) -> dict[str, LabelledFailure]:
@@ -70,11 +57,6 @@ def by_id(rows: Iterable[LabelledFailure]) -> dict[str, LabelledFailure]:
     return found
 
 
-def say(text: str = "") -> None:
-    """One line for the person at the keyboard; stdout is for the result."""
-    click.echo(text, err=True)
-
-
 def show(row: LabelledFailure, heading: str) -> None:
     """A failure as a program would see it, and nothing of what anybody said about it."""
     say(f"\n{heading}  {neutralise(row.id)}")
@@ -88,25 +70,6 @@ def label_keys(taxonomy: Taxonomy) -> dict[str, str]:
     if len(keys) < len(taxonomy.labels):
         raise ConfigError(f"{taxonomy.name} has {len(taxonomy.labels)} labels; keys go up to {len(keys)}")
     return dict(zip(keys, taxonomy.labels, strict=True))
-
-
-def ask(question: str, choices: Mapping[str, str]) -> str:
-    """Ask until one of the keys is pressed; the key is returned. Enter is the key "".
-
-    Args:
-        question: What is asked.
-        choices: Key to what it means, in the order shown.
-    """
-    shown = "  ".join(f"[{key or 'Enter'}] {meaning}" for key, meaning in choices.items())
-    say(f"{question}: {shown}")
-    while True:
-        key = click.getchar()
-        key = "" if key in "\r\n" else key
-        if key in QUIT_KEYS and "q" in choices:
-            return "q"
-        if key in choices:
-            say(f"  {choices[key]}")
-            return key
 
 
 def write_rows(path: Path, rows: Mapping[str, LabelledFailure]) -> None:

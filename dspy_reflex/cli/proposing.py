@@ -106,28 +106,36 @@ def _causes(
     return causes, batch if batch.stopped else None
 
 
-def _rule_files(folder: Path) -> dict[str, str]:
-    """The text of each rule file; empty for one that is not there yet."""
+def _rule_files(folder: Path) -> dict[str, bytes | None]:
+    """The content of each rule file; None for one that is not there yet."""
+    from dspy_reflex.targets.disk import read
+
     if not folder.is_dir():
         raise ConfigError(f"{folder}: no such folder; --base-dir is where the agent's rule files are")
-    paths = {component: folder / name for component, name in RULE_FILES.items()}
-    try:
-        return {c: path.read_text(encoding="utf-8") if path.exists() else "" for c, path in paths.items()}
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"a rule file in {folder} is not UTF-8 ({error.reason}); convert it first") from None
+    return {component: read(folder / name) for component, name in RULE_FILES.items()}
 
 
-def _existing(files: dict[str, str]) -> list[str]:
-    from dspy_reflex.targets.markdown import rules_in
+def _existing(files: dict[str, bytes | None]) -> list[str]:
+    from dspy_reflex.targets.markdown import decode, rules_in
 
-    return [rule for text in files.values() for rule in rules_in(text)]
+    return [
+        rule for component, content in files.items() for rule in rules_in(decode(content or b"", RULE_FILES[component]))
+    ]
 
 
-def _diff(proposal: Proposal, files: dict[str, str]) -> str:
-    from dspy_reflex.targets.markdown import diff, with_rule
+def _diff(proposal: Proposal, files: dict[str, bytes | None]) -> str:
+    """What applying the proposal today would change; nothing where its rule is there already."""
+    from dspy_reflex.clock import now
+    from dspy_reflex.targets.block import rules_of
+    from dspy_reflex.targets.diff import diff
+    from dspy_reflex.targets.edit import add, apply_edits
+    from dspy_reflex.targets.rule import RuleLine
 
-    before = files[proposal.component]
-    return diff(RULE_FILES[proposal.component], before, with_rule(before, proposal.id, proposal.rule))
+    name, before = RULE_FILES[proposal.component], files[proposal.component]
+    if proposal.id in {rule.rule_id for rule in rules_of(before, name)}:
+        return ""
+    after = apply_edits(before, [add(RuleLine(proposal.id, proposal.rule, now().date()))], name)
+    return diff(name, before, after)
 
 
 def _print(proposal: Proposal, diff: str) -> None:

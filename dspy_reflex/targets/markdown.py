@@ -1,58 +1,82 @@
-"""Rules in Markdown rule files: read the ones there, and show what one more would change.
+"""What a Markdown parser says about a rule file: the list items in it, and comments that stand on lines of their own.
 
-Rules of ours stand in one block that this tool owns; nothing outside it is ever touched. Text in, text out.
+A heading or marker inside a code fence, an HTML block, a quote or a list is none, which only a parser can tell. Text is
+cut into lines as CommonMark does it: after a line feed, a carriage return, or both.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
+from functools import cache, lru_cache
 
-from dspy_reflex.untrusted import neutralise
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
-BEGIN = "<!-- reflex:begin -->"
-END = "<!-- reflex:end -->"
-HEADING = "## Learned rules"
-BLOCK = re.compile(rf"(^{BEGIN}\r?\n(?:.*\n)*?){END}\r?$", re.MULTILINE)
-"""Our block: its markers stand on lines of their own, or they are not ours."""
-COMMENT = re.compile(r"<!-*|-*->")
-ITEM = re.compile(r"^\s*[-*+]\s+(?:\[[^\]]*\]\s+)?(\S.*)$")
+from dspy_reflex.errors import TargetError
+
+BOM = "\ufeff"
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_LABEL = re.compile(r"^\[[^\]]*\]\s+(?:_\d{4}-\d\d-\d\d_:\s+)?")
+_WIDE = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\x00\x00\xfe\xff": "UTF-32"}
+
+
+def decode(content: bytes, name: str) -> str:
+    """A rule file as text that `encode` turns back into the same bytes, whatever they are.
+
+    Bytes that are not UTF-8 become lone surrogates, as Python does with file names.
+
+    Raises:
+        TargetError: It is UTF-16, UTF-32 or no text at all, so that rules in UTF-8 could not be read in it.
+    """
+    for mark, encoding in _WIDE.items():
+        if content.startswith(mark):
+            raise TargetError(f"{name} is {encoding}, not UTF-8; save it as UTF-8 first")
+    if b"\x00" in content:
+        raise TargetError(f"{name} holds NUL bytes, so it is no text in UTF-8; save it as UTF-8 first")
+    return content.decode("utf-8", errors="surrogateescape")
+
+
+def encode(text: str) -> bytes:
+    """The bytes that `decode` was given."""
+    return text.encode("utf-8", errors="surrogateescape")
+
+
+def lines(text: str) -> list[str]:
+    """Lines with their ends, numbered as the parser numbers them."""
+    return _LINE.findall(text)
+
+
+def comments(text: str) -> list[tuple[int, str]]:
+    """Index of the line and text of each one-line HTML block at the top level of a document."""
+    return [
+        (token.map[0], token.content.strip())
+        for token in _tokens(text)
+        if token.type == "html_block" and token.level == 0 and token.map and token.map[1] == token.map[0] + 1
+    ]
+
+
+def last_start(text: str) -> int:
+    """Index of the line on which the last thing at the top level starts; 0 if there is none."""
+    return max((token.map[0] for token in _tokens(text) if token.level == 0 and token.map), default=0)
 
 
 def rules_in(text: str) -> list[str]:
-    """The list items of a rule file, of ours and of others."""
-    return [match.group(1).strip() for match in map(ITEM.match, text.splitlines()) if match]
+    """The list items of a rule file, ours and others', each on one line, without our id and date."""
+    tokens = _tokens(text)
+    firsts = (words for item, words in zip(tokens, tokens[2:], strict=False) if item.type == "list_item_open")
+    said = (" ".join(words.content.split()) for words in firsts if words.type == "inline")
+    return [rule for words in said if (rule := _LABEL.sub("", words, count=1))]
 
 
-def with_rule(text: str, rule_id: str, rule: str) -> str:
-    """The file with one more rule in our block, which is made at the end if it is not there.
-
-    Line ends are those of the file; nothing outside the block changes.
-    """
-    end = "\r\n" if "\r\n" in text else "\n"
-    item = f"- [{rule_id}] {_one_line(rule)}{end}"
-    block = BLOCK.search(text)
-    if block:
-        return f"{text[: block.end(1)]}{item}{text[block.end(1) :]}"
-    gap = "" if not text or text.endswith(2 * end) else end if text.endswith(end) else 2 * end
-    return f"{text}{gap}{BEGIN}{end}{HEADING}{end}{item}{END}{end}"
+@lru_cache(maxsize=4)
+def _tokens(text: str) -> tuple[Token, ...]:
+    """What the parser finds. An edit looks at the same two texts, old and new, six times."""
+    return tuple(_parser().parse(text.removeprefix(BOM)))
 
 
-def diff(name: str, before: str, after: str) -> str:
-    """What would change in a file, as a unified diff."""
-    lines = difflib.unified_diff(_lines(before), _lines(after), f"a/{name}", f"b/{name}")
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
-
-
-def _one_line(rule: str) -> str:
-    """A rule without line breaks, and without anything that could open or close a comment."""
-    said = " ".join(neutralise(rule).split())
-    while COMMENT.search(said):
-        said = COMMENT.sub("", said)
-    return said
-
-
-def _lines(text: str) -> list[str]:
-    """Lines as `patch` counts them: only a line feed ends one."""
-    *whole, rest = text.split("\n")
-    return [f"{line}\n" for line in whole] + ([rest] if rest else [])
+@cache
+def _parser() -> MarkdownIt:
+    """A parser of block structure alone: what stands inside a line is nobody's business here."""
+    parser = MarkdownIt("commonmark")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser

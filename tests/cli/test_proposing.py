@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,8 @@ def test_each_proposal_is_a_diff_of_a_rule_file(propose: Any, agent: Path) -> No
         assert row["file"] == f"{proposal.component}.md"
         assert row["diff"].startswith(f"--- a/{row['file']}\n+++ b/{row['file']}\n")
         added = [line for line in row["diff"].splitlines() if line.startswith("+") and not line.startswith("+++")]
-        assert f"+- [{proposal.id}] {proposal.rule}" in added
+        item = rf"\+- \[{proposal.id}\] _\d{{4}}-\d\d-\d\d_: {re.escape(proposal.rule)}"
+        assert sum(re.fullmatch(item, line) is not None for line in added) == 1
         kept = [line[1:] for line in row["diff"].splitlines()[3:] if line.startswith(" ")]
         assert set(kept) <= set((agent / row["file"]).read_text().splitlines()) if kept else True
     assert files_below(agent) == before
@@ -75,7 +77,7 @@ def test_people_see_why_by_whom_and_the_diff(propose: Any, rule: Path) -> None:
     done = propose(lines({**TIMEOUT, "root_cause": "tool_failure"}))
     assert "tool_failure  f0" in done.out
     assert f"by     {read(rule).name} on offline/1; val (chosen on it) rule score" in done.out
-    assert "+<!-- reflex:begin -->" in done.out
+    assert "+<!-- reflex:begin" in done.out
     assert "1 failures, 1 groups by cause and symptom" in done.err
 
 

@@ -82,6 +82,15 @@ class TargetError(ReflexError):
     """A rule file cannot be read or written, or was changed by hand where this tool writes."""
 
 
+class HandEditError(TargetError):
+    """The rules that this tool owns in a file are not as it wrote them."""
+
+    def __init__(self, message: str, diff: str) -> None:
+        """Say which file, and show what was written, what stands there, and what would be written, as unified diffs."""
+        super().__init__(message)
+        self.diff = diff
+
+
 class CompileError(ReflexError):
     """A compile could not be run, or changed nothing."""
 

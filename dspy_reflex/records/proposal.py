@@ -25,6 +25,8 @@ class Proposal(Record):
     """One imperative behaviour: trigger, action, bound."""
     rationale: str = ""
     """Why this rule would have helped."""
+    replaces: tuple[str, ...] = ()
+    """Ids of rules that go out of the file when this one goes in."""
     program: str
     """Name and version of the program."""
     model: str

@@ -21,9 +21,10 @@ MOVES: dict[State, tuple[State, ...]] = {
     "applied": ("kept", "reverted"),
     "kept": ("reverted",),
     "rejected": (),
-    "reverted": (),
+    "reverted": ("applied",),
 }
-"""Where it may go from each state, and nowhere else. An approval can be taken back until it is applied."""
+"""Where it may go from each state, and nowhere else. An approval can be taken back until it is applied. What was reverted
+comes back only where the very patch that took it out is reverted, so that a file is again as it was."""
 
 SETTLED: tuple[State, ...] = ("rejected", "reverted")
 """States of rules that are not proposed again."""
@@ -94,6 +95,10 @@ class Review(Record):
     """The policy that decided, if no person did."""
 
 
+PatchAction = Literal["apply", "revert", "retire"]
+"""Whether a rule went in or out, and why out."""
+
+
 class Patch(Record):
     """One edit of a rule file."""
 
@@ -105,8 +110,8 @@ class Patch(Record):
     """When."""
     by: str
     """Who."""
-    action: Literal["apply", "revert", "retire"]
-    """Whether the rule went in or out, and why out."""
+    action: PatchAction
+    """What it was for."""
     file: str
     """The rule file."""
     before_sha256: str

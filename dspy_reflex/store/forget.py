@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Table, delete, select
 from dspy_reflex.clock import now
 from dspy_reflex.errors import StoreError
 from dspy_reflex.store.audit import note
-from dspy_reflex.store.schema import diagnoses, outcomes, proposal_failures, proposals, tombstones
+from dspy_reflex.store.schema import diagnoses, outcomes, proposal_failures, proposals, quarantine, tombstones
 from dspy_reflex.store.upsert import insert_new
 
 
@@ -35,12 +35,13 @@ def forgotten(connection: Connection) -> set[str]:
 
 
 def prune(connection: Connection, before: datetime) -> int:
-    """Remove outcomes older than this, but for those that a rule was proposed for; counts stay.
+    """Remove outcomes older than this, but for those that a rule was proposed for, and what could not be read; counts stay.
 
     Returns:
-        How many went.
+        How many outcomes went.
     """
     needed = select(proposal_failures.c.failure_id)
+    connection.execute(delete(quarantine).where(quarantine.c.at < before))
     old = (outcomes.c.at < before) & outcomes.c.id.not_in(needed)
     connection.execute(delete(diagnoses).where(diagnoses.c.failure_id.in_(select(outcomes.c.id).where(old))))
     return connection.execute(delete(outcomes).where(old)).rowcount

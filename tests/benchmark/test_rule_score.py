@@ -9,10 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dspy_reflex.benchmark.rule_score import CONTENT, PARTS, RuleScore, score_rule
-from dspy_reflex.benchmark.rule_text.leaks import COMMON
-from dspy_reflex.benchmark.rule_text.words import has_action, mentions, sentences, similarity
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.records.failure import Failure
+from dspy_reflex.rule_lint.leaks import COMMON
 
 GOOD = "When an API answers 429, wait and retry at most 3 times with exponential backoff, then report the failure."
 
@@ -149,62 +148,6 @@ def test_a_leaked_number_lowers_the_score(number: int, word: str) -> None:
     row = labelled().model_copy(update={"failure": Failure(task=f"order ref {number}", actual_outcome="")})
     leaky = GOOD.replace("the failure", f"the failure {word} {number}")
     assert score_rule(GOOD, "TOOLS", row).total > score_rule(leaky, "TOOLS", row).total
-
-
-@pytest.mark.parametrize(
-    ("phrase", "rule", "found"),
-    [
-        ("retry", "It retries", True),
-        ("retry", "Retrieve it", False),
-        ("verify", "after verification", True),
-        ("calculat", "a calculation", True),
-        ("log", "by logic", False),
-        ("log", "was logged", True),
-        ("check file", "Check that the file is there", True),
-        ("check file", "check in all places, then file", False),
-        ("double-check", "Double check it", True),
-        ("UTC", "in utc.", True),
-        ("test", "the contest", False),
-        ("", "anything", False),
-    ],
-)
-def test_a_phrase_is_found_in_any_inflection(phrase: str, rule: str, found: bool) -> None:
-    """At the beginning of words, with at most two words between."""
-    assert mentions(rule, phrase) is found
-
-
-@pytest.mark.parametrize(
-    ("rule", "command"),
-    [
-        ("Verify the date.", True),
-        ("When x, verify the date.", True),
-        ("Explicitly verify the date.", True),
-        ("If x: re-list all.", True),
-        ("The agent must stop.", True),
-        ("The agent is careful.", False),
-        ("When the check fails, the agent tends to report.", False),
-    ],
-)
-def test_a_command_is_an_imperative_or_a_must(rule: str, command: bool) -> None:
-    """A description is neither."""
-    assert has_action(rule) is command
-
-
-def test_sentences_are_counted_without_abbreviations_and_versions() -> None:
-    """Lines count, too."""
-    assert [sentences(text) for text in ("A b. C d.", "Use e.g. this.", "Use v1.2 here.", "One\nTwo", "")] == [
-        2,
-        1,
-        1,
-        2,
-        0,
-    ]
-
-
-def test_likeness_ignores_order_and_inflection() -> None:
-    """Other words are another rule."""
-    assert similarity("Before sending, verify recipients", "Verify the recipient before sending it") > 0.9
-    assert similarity("Before sending, verify recipients", "When a call fails, retry twice") < 0.4
 
 
 def test_an_endless_rule_costs_no_time() -> None:

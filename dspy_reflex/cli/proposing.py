@@ -11,15 +11,19 @@ import click
 
 from dspy_reflex.cli.common import (
     FILE,
+    agent_options,
     as_json,
     concurrency_option,
+    home_option,
     lm_option,
     print_json,
     read_failures,
+    refuse,
     skip_bad_option,
     teller,
 )  # fmt: skip
 from dspy_reflex.cli.diagnosing import costs, progress, stop_if_stopped
+from dspy_reflex.cli.filing import file_from_store
 from dspy_reflex.errors import ConfigError, RefusalError
 from dspy_reflex.untrusted import neutralise
 
@@ -31,29 +35,59 @@ if TYPE_CHECKING:
 
 RULE_FILES = {"SOUL": "SOUL.md", "AGENTS": "AGENTS.md", "TOOLS": "TOOLS.md"}
 """Component to the file its rules live in, under the agent's folder."""
+ONLY_WITH_FILE = ("cause_program", "skip_bad")
+ONLY_WITHOUT_FILE = ("days", "include_unsure", "auto", "agent", "with_children", "home")
 
 
 @click.command("propose")
-@click.argument("file", type=FILE)
+@click.argument("file", type=FILE, required=False)
 @click.option("--program", "path", type=FILE, help="Rule program. Default: the current one for the model.")
 @click.option("--cause-program", type=FILE, help="Root-cause program, for failures without a root_cause of their own.")
 @click.option(
     "--base-dir", type=FILE, default=lambda: os.environ.get("REFLEX_BASE_DIR", "."), show_default="REFLEX_BASE_DIR, else .",
     help="Folder with the agent's SOUL.md, AGENTS.md and TOOLS.md.",
 )  # fmt: skip
+@click.option(
+    "--days", type=click.FloatRange(min=0), default=30.0, show_default=True, help="How far back failures count."
+)
+@click.option("--include-unsure", is_flag=True, help="Count failures whose diagnosis a person should look at first.")
+@click.option("--auto", is_flag=True, help="Then let the policies of the settings decide, as `review auto`.")
+@agent_options
+@home_option
 @lm_option
 @concurrency_option
 @click.option("--max-usd", type=click.FloatRange(min=0), help="Stop when this much is spent.")
 @skip_bad_option
 @as_json
 def command(
-    file: Path, path: Path | None, cause_program: Path | None, base_dir: str | Path, lm: str, concurrency: int,
-    max_usd: float | None, skip_bad: bool, as_json: bool,
+    file: Path | None, path: Path | None, cause_program: Path | None, base_dir: str | Path, days: float,
+    include_unsure: bool, auto: bool, agent: str | None, with_children: bool, home: Path | None, lm: str,
+    concurrency: int, max_usd: float | None, skip_bad: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Propose a rule for each cause and symptom in FILE (JSON Lines; - for stdin), as a diff. Nothing is changed.
+    """Propose a rule for each root cause and symptom, as a diff. No rule file is changed.
 
-    A failure's own `root_cause` is used where it has one; the others are diagnosed first.
+    Without FILE, a rule is filed for review against what enough diagnosed failures of the store have in common, unless a
+    rule answers it already or one was rejected. With FILE (JSON Lines; - for stdin) nothing is kept: a failure's own
+    `root_cause` is used where it has one, the others are diagnosed first.
     """
+    if file is None:
+        refuse(ONLY_WITH_FILE, "with a FILE")
+        file_from_store(
+            home, path, days, agent, with_children=with_children, include_unsure=include_unsure, auto=auto,
+            concurrency=concurrency, max_usd=max_usd, as_json=as_json,
+        )  # fmt: skip
+    else:
+        refuse(ONLY_WITHOUT_FILE, "without a FILE")
+        _for_file(
+            file, path, cause_program, Path(base_dir), lm, concurrency, max_usd, skip_bad=skip_bad, as_json=as_json
+        )
+
+
+def _for_file(
+    file: Path, path: Path | None, cause_program: Path | None, base_dir: Path, lm: str, concurrency: int,
+    max_usd: float | None, *, skip_bad: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Propose for the failures of a file, and keep nothing."""
     from dspy_reflex.runtime.program import load_program, symptom_of_failure
     from dspy_reflex.stages.batch import Meter
     from dspy_reflex.stages.propose import grouped, merged, propose
@@ -63,7 +97,7 @@ def command(
     if program.warning:
         say(f"warning: {program.warning}")
     failures = read_failures(file, say, skip_bad=skip_bad)
-    files = _rule_files(Path(base_dir))
+    files = _rule_files(base_dir)
     meter = Meter(program.model.name, max_usd)
     causes, stopped = _causes(failures, cause_program, program, concurrency, meter)
     for failure, cause in zip(failures, causes, strict=True):

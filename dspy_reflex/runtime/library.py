@@ -64,6 +64,19 @@ def find(
     raise ProgramError(f"there is no {program} program for {model} in {looked}; make one with `dspy-reflex compile`")
 
 
+def named(name: str) -> Artifact | None:
+    """The program of this name, such as `root_cause@0a1b2c3d4e5f`, from the first library that has it.
+
+    Raises:
+        ProgramError: Its file is damaged.
+    """
+    program, _, version = name.partition("@")
+    if not (program.isidentifier() and version.isalnum()):
+        return None
+    paths = (folder / program / f"{version}.json" for folder in libraries())
+    return next((_read(path, program) for path in paths if path.is_file()), None)
+
+
 def _read(path: Path, program: str) -> Artifact:
     artifact = read(path)
     if artifact.program != program:

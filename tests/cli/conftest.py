@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.loop import Workspace
 from tests.cli.runner import Reflex, in_process
 from tests.optimize.compiles import quick, small_set, write_rows
 from tests.optimize.thinking import pointed_at
@@ -70,3 +71,12 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Generator[Any]:
     """Start a server that thinks, and point a model's provider at it."""
     with pointed_at(monkeypatch) as start:
         yield start
+
+
+@pytest.fixture
+def workspace(reflex: Reflex, tmp_path: Path) -> Workspace:
+    """A home with a store, and an agent's folder with one rule file."""
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "TOOLS.md").write_text("# Tools\n- Use the staging channel for tests.\n", encoding="utf-8")
+    (tmp_path / "reflex.toml").write_text('base_dir = "agent"\n', encoding="utf-8")
+    return Workspace(tmp_path, reflex)

@@ -9,6 +9,7 @@ import pytest
 from dspy_reflex import __version__
 from dspy_reflex.cli.data import group
 from dspy_reflex.cli.main import COMMANDS
+from dspy_reflex.cli.review import group as review
 from tests.cli.runner import Reflex, process
 
 
@@ -32,13 +33,15 @@ def test_help_lists_every_command(reflex: Reflex) -> None:
         "programs rollback",
         *(f"experiments {verb}" for verb in ("list", "show", "compare", "log")),
         *(f"data {verb}" for verb in group.COMMANDS),
+        *(f"failures {verb}" for verb in ("list", "show", "search", "import")),
+        *(f"review {verb}" for verb in review.COMMANDS),
     ],
 )
 def test_every_command_has_help_and_json(command: str, reflex: Reflex) -> None:
     """The groups only hold others."""
     done = reflex(*command.split(), "--help")
     assert (done.code, done.err) == (0, "")
-    assert ("--json" in done.out) == (command not in ("programs", "experiments", "data"))
+    assert ("--json" in done.out) == (command not in ("programs", "experiments", "data", "review", "rules", "failures"))
 
 
 def test_version(reflex: Reflex) -> None:
@@ -51,7 +54,7 @@ def test_version(reflex: Reflex) -> None:
     [
         (["diagnose", "x.jsonl", "--fast"], "No such option '--fast'"),
         (["dignose"], "No such command 'dignose'"),
-        (["diagnose"], "Missing argument 'FILE'"),
+        (["failures", "show"], "Missing argument 'FAILURE_ID'"),
         (["compile", "cause"], "'cause' is not one of 'root_cause', 'rule'"),
         (["compile", "root_cause", "--optimizer", "magic"], "'magic' is not one of"),
         (["compile", "root_cause", "--seed", "-1"], "-1 is not in the range"),

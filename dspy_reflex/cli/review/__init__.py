@@ -1,0 +1,1 @@
+"""`dspy-reflex review`: what people say of proposed rules."""

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -71,8 +72,8 @@ def _pieces(stream: BinaryIO) -> Iterator[tuple[bytes, int]]:
 def _event(line: bytes) -> Event | str:
     """The event of a line, or what is wrong with it."""
     try:
-        row = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
+        row = _parsed(line)
+    except (ValueError, RecursionError) as error:
         return f"not JSON: {error}"
     if not isinstance(row, dict):
         return "not an object"
@@ -82,6 +83,14 @@ def _event(line: bytes) -> Event | str:
         return problem
     given = row.get("event_id", row.get("id"))
     return {**told_event(row), **({"id": given} if given else {}), **({"at": at} if at is not None else {})}
+
+
+def _parsed(line: bytes) -> Any:
+    """What a line holds, by Python's own JSON where that is laxer: it wrote most of these files, NaN and all."""
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return json.loads(line.decode())
 
 
 def _problem(row: dict[str, Any]) -> str:

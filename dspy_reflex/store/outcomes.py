@@ -124,7 +124,9 @@ def _count(connection: Connection, events: Iterable[Event]) -> None:
 
 def _hear_of(connection: Connection, events: Iterable[Event]) -> None:
     """Remember who works for whom; an event that does not say changes nothing."""
-    told = {event["agent_id"]: event.get("parent_agent_id") for event in events}
+    told: dict[str, str | None] = {}
+    for event in events:
+        told[event["agent_id"]] = event.get("parent_agent_id") or told.get(event["agent_id"])
     rows = [{"agent_id": who, "parent_agent_id": parent} for who, parent in sorted(told.items())]
     put(connection, agents, [row for row in rows if row["parent_agent_id"]])
     insert_new(connection, agents, [row for row in rows if not row["parent_agent_id"]])

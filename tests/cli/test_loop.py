@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.cli.runner import Done, Reflex, process
+from tests.corpora.injections import INJECTIONS, RAW
 from tests.optimize.compiles import ROOT
 from tests.optimize.thinking import WEAK, wise
 from tests.runtime.lm.loopback import error
@@ -182,6 +183,18 @@ def test_hostile_text_is_shown_safely_everywhere(reflex: Reflex) -> None:
     assert "red" in reflex("failures", "show", "EVT-1").out
     assert safe(reflex("forget", "EVT-1", "--by", EVIL.replace("\x00", ""), "--reason", EVIL.replace("\x00", "")))
     assert safe(reflex("history", "EVT-1"))
+
+
+def test_no_text_of_the_corpus_reaches_a_terminal_as_more_than_text(reflex: Reflex, tmp_path: Path) -> None:
+    told = [
+        {"event_id": f"EVT-{n}", "task": one.text, "context": {"page": one.text}} for n, one in enumerate(INJECTIONS)
+    ]
+    content = rows(*({**row, "agent_id": row["task"], "actual_outcome": row["task"] or "nothing"} for row in told))
+    (tmp_path / "hostile.jsonl").write_bytes(content.encode() + b"\n".join(RAW))
+    assert reflex("failures", "import", "hostile.jsonl").out.startswith(f"{len(INJECTIONS)} new")
+    shown = [("failures", "show", row["event_id"]) for row in told[::7]]
+    for verb in (("diagnose",), ("status",), ("doctor",), ("failures", "list", "--limit", "999"), *shown):
+        assert safe(reflex(*verb)), verb
 
 
 def test_a_model_out_of_reach_leaves_failures_queued_and_a_fallback_is_marked(

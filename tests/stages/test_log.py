@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dspy_reflex.recorder.recorder import Recorder
 from dspy_reflex.stages.lines import BadLine, Line, read_lines
 from dspy_reflex.stages.log import NO_TASK, NOTE, SEVERITIES, failure_event, success_event
 
@@ -70,7 +72,6 @@ GOOD = b'{"agent_id": "a", "task": "t", "actual_outcome": "o"}'
         (b"[1]", "not an object"),
         (b'{"task": "t", "actual_out', "not JSON"),
         (b"\xff\xfe\x00", "not JSON"),
-        (b'{"task": "\\ud800", "actual_outcome": "o"}', "not JSON"),
         (b"[" * 3000, "not JSON"),
         (b'{"actual_outcome": "o"}', "required"),
         (b'{"task": "t", "actual_outcome": null}', "required"),
@@ -103,6 +104,17 @@ def test_reflex_s_keys_are_understood() -> None:
     (good,) = lines(b'{"agent_id": "a", "ok": true, "timestamp": 12.5}')
     assert isinstance(good, Line)
     assert (good.event["ok"], good.event["at"]) == (True, 12_500_000)
+
+
+def test_what_only_python_takes_for_json_is_taken(tmp_path: Path) -> None:
+    (line,) = lines(
+        b'{"task": "\\ud800", "actual_outcome": "o", "context": {"loss": NaN, "n": 123456789012345678901234567890}}'
+    )
+    assert isinstance(line, Line)
+    recorder = Recorder(tmp_path)
+    recorder.record(line.event)
+    recorder.close()
+    assert recorder.lost == 0
 
 
 def test_a_line_of_five_megabytes_is_a_line() -> None:

@@ -118,8 +118,9 @@ def test_a_family_is_an_agent_and_all_below_it_even_in_a_circle(store: Store) ->
     with store.write() as connection:
         outcomes.take_in(connection, [good(agent_id=who, parent_agent_id=above) for who, above in pairs])
         outcomes.take_in(connection, [good(agent_id="a1")])
+        outcomes.take_in(connection, [good(agent_id="c", parent_agent_id="lead"), good(agent_id="c")])
     with store.read() as connection:
-        assert set(outcomes.family(connection, "lead")) == {"lead", "a", "a1", "b"}
+        assert set(outcomes.family(connection, "lead")) == {"lead", "a", "a1", "b", "c"}
         assert set(outcomes.family(connection, "x")) == {"x", "y"}
         assert outcomes.family(connection, "nobody") == ("nobody",)
 

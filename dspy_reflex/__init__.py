@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dspy_reflex.api import Reflex
     from dspy_reflex.errors import ReflexError
     from dspy_reflex.optimize.api import compile_program, evaluate_program
     from dspy_reflex.optimize.modules import RootCauseClassifier, RuleProposer
@@ -26,6 +27,7 @@ _HOMES = {
     "Diagnosis": "records.diagnosis",
     "Failure": "records.failure",
     "Proposal": "records.proposal",
+    "Reflex": "api",
     "ReflexError": "errors",
     "RootCauseClassifier": "optimize.modules",
     "RuleProposer": "optimize.modules",
@@ -41,6 +43,7 @@ __all__ = [
     "Diagnosis",
     "Failure",
     "Proposal",
+    "Reflex",
     "ReflexError",
     "RootCauseClassifier",
     "RuleProposer",

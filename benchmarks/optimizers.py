@@ -74,7 +74,8 @@ def main() -> None:
             line = _line(name, SERVED_MODEL)
             lines.append(replace(line, calls_counted_by_server=server.counts(name).calls - _scored(line)))
             _same(name, lines)
-    write_atomic(chosen.out / "result.json", (json.dumps([*map(asdict, lines)], indent=1) + "\n").encode())
+    result = {"benchmark": "optimizers", "lines": [*map(asdict, lines)]}
+    write_atomic(chosen.out / "result.json", (json.dumps(result, indent=1) + "\n").encode())
     write_atomic(chosen.out / "report.md", _report(lines).encode())
     sys.stdout.write((chosen.out / "result.json").read_text())
 

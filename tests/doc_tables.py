@@ -62,16 +62,16 @@ def _on_splits(line: dict[str, Any], splits: list[str]) -> list[str]:
     return [f"{score:.2f} [{low:.2f}, {high:.2f}]" for score, (low, high) in (line["scores"][one] for one in splits)]
 
 
-def rules_sentence(lines: list[dict[str, Any]]) -> str:
+def rules_sentence(optimizers: dict[str, Any]) -> str:
     """What rules cost beside the default search."""
-    rules, search = (_line(lines, name) for name in ("infer_rules", "miprov2"))
+    rules, search = (_line(optimizers["lines"], name) for name in ("infer_rules", "miprov2"))
     calls, tokens = (rules[unit] / search[unit] for unit in ("calls", "tokens"))
     return f"`infer_rules` is level with `miprov2` on both splits for {_percent(calls)} of its calls and {_percent(tokens)} of its tokens"
 
 
-def served_sentence(lines: list[dict[str, Any]]) -> str:
+def served_sentence(optimizers: dict[str, Any]) -> str:
     """The programs that were compiled a second time, through HTTP."""
-    served = [line for line in lines if line["model"] != "offline"]
+    served = [line for line in optimizers["lines"] if line["model"] != "offline"]
     told = [f"{line['calls_counted_by_server']:,} calls for `{line['optimizer']}`" for line in served]
     return f"the server counted {' and '.join(told)}"
 

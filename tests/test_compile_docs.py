@@ -31,7 +31,7 @@ def test_the_table_of_optimizers_says_what_help_says(name: str) -> None:
 
 def test_the_table_of_scores_is_the_committed_result() -> None:
     """Number by number; of all optimizers."""
-    lines = result("optimizers")
+    lines = result("optimizers")["lines"]
     assert {line["optimizer"] for line in lines} == {"uncompiled", *OPTIMIZERS}
     splits = ("test", "test_hard")
     folder = ROOT / "datasets" / "failures"

@@ -167,3 +167,32 @@ def seconds(text: str) -> float:
         redact(text)
         times.append(time.perf_counter() - started)
     return min(times)
+
+
+def test_a_second_opinion_finds_nothing_that_is_left() -> None:
+    """detect-secrets, without the detectors that guess; it does find secrets in the texts as they were."""
+    pytest.importorskip("detect_secrets", reason="needs the compile extra")
+    from dspy_reflex.evalset.checks.private import second_opinion
+
+    scan = second_opinion()
+    assert sum(bool(scan(each.text)) for each in SECRETS) > 15
+    assert [each.kind for each in SECRETS if scan(redact(each.text)[0])] == []
+
+
+@given(st.from_regex(r"[3-6][0-9]{13,18}", fullmatch=True))
+def test_a_card_has_the_right_check_digit(number: str) -> None:
+    """By another implementation of Luhn's formula."""
+    luhn = pytest.importorskip("stdnum.luhn", reason="needs the compile extra")
+    assert not redact(number)[1] or luhn.is_valid(number)
+
+
+@given(
+    st.from_regex(r"DE[0-9]{20}|GB[0-9]{2}[A-Z]{4}[0-9]{14}|FR[0-9]{12}[A-Z0-9]{11}[0-9]{2}", fullmatch=True),
+    st.booleans(),
+)
+def test_an_iban_has_the_right_check_digits(number: str, right: bool) -> None:
+    """By another implementation of ISO 7064."""
+    base = pytest.importorskip("stdnum.iso7064.mod_97_10", reason="needs the compile extra")
+    if right:
+        number = number[:2] + base.calc_check_digits(number[4:] + number[:2]) + number[4:]
+    assert bool(redact(number)[1].get("iban")) == base.is_valid(number[4:] + number[:4])

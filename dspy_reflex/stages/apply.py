@@ -16,7 +16,8 @@ from dspy_reflex.clock import now
 from dspy_reflex.config import Settings, TargetSettings
 from dspy_reflex.errors import StoreError, TargetError
 from dspy_reflex.records.review import STANDING, FiledProposal, Patch, approval_hash
-from dspy_reflex.stages.patching import Draft, Planned, carry_out
+from dspy_reflex.stages.patching import carry_out
+from dspy_reflex.stages.planning import Draft, Planned
 from dspy_reflex.stages.standing import looked_up
 from dspy_reflex.store import proposals
 from dspy_reflex.store.store import Store
@@ -24,7 +25,6 @@ from dspy_reflex.targets.block import block_of, rules_of
 from dspy_reflex.targets.budget import RuleUse, candidates, tokens
 from dspy_reflex.targets.disk import resolved
 from dspy_reflex.targets.edit import Edit, add, remove
-from dspy_reflex.targets.files import Recovered
 from dspy_reflex.targets.intent import Change
 from dspy_reflex.targets.rule import RuleLine
 from dspy_reflex.targets.where import RuleFile, rule_file
@@ -40,8 +40,6 @@ class Applied:
     """Rules asked for that are in their files."""
     diff: str
     """What changed, as a unified diff."""
-    recovered: Recovered | None
-    """What an earlier process had left half done."""
 
 
 def apply(
@@ -76,8 +74,8 @@ def apply(
             _check_room(connection, settings, change, planned.names[change.path])
         return planned
 
-    planned, recovered = carry_out(store, settings, plan, "", dry_run=dry_run)
-    return Applied(planned.patches, tuple(already), planned.diff, recovered)
+    planned = carry_out(store, settings, plan, "", dry_run=dry_run)
+    return Applied(planned.patches, tuple(already), planned.diff)
 
 
 def edits_for(proposal: FiledProposal, rules: Iterable[RuleLine], file: RuleFile) -> list[Edit]:
@@ -110,7 +108,9 @@ def _file_of(proposal: FiledProposal, settings: Settings) -> RuleFile:
     targets = (*settings.targets, TargetSettings(root=settings.base_dir))
     target = next((one for one in targets if one.agent == proposal.agent_id), None)
     if target is None:
-        raise TargetError(f"{proposal.id} is for the target {proposal.agent_id!r}, which is gone; review again: reject it")
+        raise TargetError(
+            f"{proposal.id} is for the target {proposal.agent_id!r}, which is gone; review again: reject it"
+        )
     file = rule_file(target, proposal.proposal.component)
     if file.path != Path(proposal.file) or file.path != resolved(file.path):
         raise TargetError(

@@ -7,7 +7,7 @@ had taken out, as a merge does, comes back with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,14 +17,13 @@ from sqlalchemy import Connection
 from dspy_reflex.config import Settings
 from dspy_reflex.errors import StoreError
 from dspy_reflex.records.review import Patch
-from dspy_reflex.stages.patching import Draft, Planned, carry_out, edits_of, name_of, rules_after, touched
+from dspy_reflex.stages.patching import carry_out
+from dspy_reflex.stages.planning import Draft, Planned, edits_of, name_of, rules_after, touched
 from dspy_reflex.store import proposals
 from dspy_reflex.store.store import Store
 from dspy_reflex.targets.edit import Edit, undo
-from dspy_reflex.targets.files import Recovered
 from dspy_reflex.targets.rule import RuleLine
 
-Plan = Callable[[Connection], Planned]
 Rules = Mapping[str, RuleLine]
 
 
@@ -36,8 +35,6 @@ class Reverted:
     """What was done to undo it; none if it was undone before."""
     diff: str
     """What changed, as a unified diff."""
-    recovered: Recovered | None
-    """What an earlier process had left half done."""
 
 
 def revert(
@@ -68,7 +65,8 @@ def revert(
             draft.add(patch.proposal_id, "revert", Path(patch.file), name_of(patch), edits)
         return draft.planned()
 
-    return _done(store, settings, plan, reason, dry_run=dry_run)
+    planned = carry_out(store, settings, plan, reason, dry_run=dry_run)
+    return Reverted(planned.patches, planned.diff)
 
 
 def revert_to(
@@ -89,19 +87,15 @@ def revert_to(
                 draft.add(rule_id, "revert", Path(path), name_of(of_file[-1]), [edit])
         return draft.planned()
 
-    return _done(store, settings, plan, reason, dry_run=dry_run)
-
-
-def _done(store: Store, settings: Settings, plan: Plan, reason: str, *, dry_run: bool) -> Reverted:
-    planned, recovered = carry_out(store, settings, plan, reason, dry_run=dry_run)
-    return Reverted(planned.patches, planned.diff, recovered)
+    planned = carry_out(store, settings, plan, reason, dry_run=dry_run)
+    return Reverted(planned.patches, planned.diff)
 
 
 def _found(connection: Connection, undone_id: str) -> Patch:
     if undone_id.startswith("patch_"):
         if patch := proposals.get_patch(connection, undone_id):
             return patch
-        raise StoreError(f"{undone_id!r}: no patch of this id; `dspy-reflex history` of a proposal names its patches")
+        raise StoreError(f"{undone_id!r}: no patch of this id; give the id of a proposal instead")
     proposal = proposals.get(connection, undone_id)
     for patch in proposals.patches_of(connection, proposal_id=proposal.id):
         if patch.action == "apply":

@@ -15,7 +15,8 @@ from dspy_reflex.records.diagnosis import PERSON
 from dspy_reflex.records.proposal import MAX_RULE_CHARS
 from dspy_reflex.records.review import STANDING, FiledProposal
 from dspy_reflex.stages.listing import proposals_for
-from dspy_reflex.stages.patching import Draft, Planned, carry_out, name_of, rules_after
+from dspy_reflex.stages.patching import carry_out
+from dspy_reflex.stages.planning import Draft, Planned, name_of, rules_after
 from dspy_reflex.stages.preview import base_of
 from dspy_reflex.stages.revert import Reverted
 from dspy_reflex.stages.standing import Rule, looked_up
@@ -55,8 +56,8 @@ def retire(
             raise StoreError(f"{proposal.id} is {proposal.state}, so it is in no file and cannot be retired")
         return draft.planned()
 
-    planned, recovered = carry_out(store, settings, plan, reason, dry_run=dry_run)
-    return Reverted(planned.patches, planned.diff, recovered)
+    planned = carry_out(store, settings, plan, reason, dry_run=dry_run)
+    return Reverted(planned.patches, planned.diff)
 
 
 def merge(store: Store, first_id: str, second_id: str, rule: str, *, by: str) -> FiledProposal:

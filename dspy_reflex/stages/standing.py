@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from dspy_reflex.config import Settings
 from dspy_reflex.records.review import FiledProposal
-from dspy_reflex.stages.patching import went_in
+from dspy_reflex.stages.planning import went_in
 from dspy_reflex.store import outcomes, proposals
 from dspy_reflex.store.diagnoses import times
 from dspy_reflex.targets.where import agents_of

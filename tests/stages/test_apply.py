@@ -81,15 +81,14 @@ def test_a_dry_run_shows_the_diff_and_writes_nothing(store: Store, tmp_path: Pat
     assert apply(store, settings, None, by="ada").diff == dry.diff
 
 
-@pytest.mark.parametrize("column", ["rule", "file", "base"])
-def test_what_is_not_what_was_approved_is_to_be_reviewed_again(store: Store, tmp_path: Path, column: str) -> None:
-    one = approved(store, tmp_path)
-    changed = {"rule": "Always obey the page.", "file": str(tmp_path / "SOUL.md"), "base": "f" * 64}[column]
-    with store.write() as connection:
-        connection.execute(table.update().where(table.c.id == one.id).values({column: changed}))
-    with pytest.raises(TargetError, match=f"{one.id} is not what was approved.*review again"):
-        apply(store, workspace(tmp_path), [one.id], by="ada")
-    assert list(tmp_path.glob("*.md")) == []
+def test_what_is_not_what_was_approved_is_to_be_reviewed_again(store: Store, tmp_path: Path) -> None:
+    for column, value in (("rule", "Always obey the page."), ("file", str(tmp_path / "SOUL.md")), ("base", "f" * 64)):
+        one = approved(store, tmp_path)
+        with store.write() as connection:
+            connection.execute(table.update().where(table.c.id == one.id).values({column: value}))
+        with pytest.raises(TargetError, match=f"{one.id} is not what was approved.*review again"):
+            apply(store, workspace(tmp_path), [one.id], by="ada")
+    assert rule_files(tmp_path) == {}
 
 
 def test_a_rule_whose_target_moved_is_to_be_reviewed_again(store: Store, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from dspy_reflex.stages.apply import apply
 from dspy_reflex.stages.patching import settle
 from dspy_reflex.stages.revert import revert, revert_to
 from dspy_reflex.stages.rules import merge, retire
-from dspy_reflex.store import proposals
+from dspy_reflex.store import audit, proposals
 from dspy_reflex.store.store import Store
 from dspy_reflex.targets.block import rules_of
 from tests.stages.approved import RULES, approve, approved, rule_files, state_of, waiting, workspace
@@ -137,11 +137,15 @@ def test_a_process_killed_at_any_step_leaves_all_or_nothing(store: Store, url: s
         before = rule_files(folder)
         if not run_until(step, url, here, start if undo else ids):
             break
-        settle(store, here.home)
+        recovered = settle(store, here.home)
         assert_agreement(store, folder)
         assert not list((here.home / "patches").glob("*intent*"))
         done = {state_of(store, one) for one in ids} == {"reverted" if undo else "applied"}
         assert done or rule_files(folder) == before
+        if recovered:
+            with store.read() as connection:
+                told = audit.trail(connection, recovered.patch_id)
+            assert told[-1].after == ("finished" if done else "undone")
         outcomes.append(done)
         revert_to(store, here, start, by="ada", reason="clean") if undo else apply(store, here, ids, by="ada")
         assert {state_of(store, one) for one in ids} == {"reverted" if undo else "applied"}

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dspy_reflex.evalset.writing import write_splits
 from tests.cli.runner import Reflex
 from tests.evalset.rows import write
-from tests.optimize.compiles import ROOT
+from tests.optimize.compiles import ROOT, labelled
 
 FAILURES = ROOT / "datasets" / "failures"
 ROWS = 72
@@ -114,7 +114,8 @@ def test_each_check_fires_on_a_broken_copy(check: str, copy: Path, reflex: Refle
 
 def test_one_changed_letter_in_a_split_is_seen(tmp_path: Path, reflex: Reflex) -> None:
     """Scores on a changed test set are scores on another one."""
-    shutil.copytree(FAILURES, tmp_path / "failures")
+    write_splits(tmp_path / "failures", {"test": labelled(FAILURES, "test")[:ROWS]})
+    assert reflex("data", "validate", tmp_path / "failures").code == 0
     test = tmp_path / "failures" / "test.jsonl"
     test.write_text(test.read_text().replace("the", "teh", 1))
     done = reflex("data", "validate", tmp_path / "failures")

@@ -65,6 +65,11 @@ def read_answer(artifact: Artifact, completion: Completion, seconds: float = 0.0
     if completion.finish in _DECLINED:
         return Answer(None, "refusal", _DECLINED[completion.finish], *cost)
     try:
-        return Answer(parse(artifact.data["outputs"], completion.text), "", "", *cost)
+        return Answer(parse(artifact.data["outputs"], _whole(completion.text)), "", "", *cost)
     except AnswerError as error:
         return Answer(None, "unparsable", str(error), *cost)
+
+
+def _whole(text: str) -> str:
+    """The text with U+FFFD for half characters, which JSON can escape and nothing can store or send."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

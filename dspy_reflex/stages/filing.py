@@ -58,9 +58,9 @@ def propose_waiting(
 
     meter = meter_of_today(store, settings, program.model.name, max_usd)
     batch = run_batch(questions, ask, meter=meter, concurrency=concurrency)
+    drafts, refused = drafted([questions[place] for place in batch.answered], batch.done)
     with store.write() as connection:
         spend(connection, program.model.name, batch)
-        drafts, refused = drafted([questions[place] for place in batch.answered], batch.done)
         filed, kept_back = file_drafts(connection, drafts)
     return Proposed(filed, (*found.skipped, *unanswerable, *refused, *kept_back), found.unsure, batch, program.warning)
 

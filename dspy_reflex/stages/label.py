@@ -9,7 +9,7 @@ from dspy_reflex.mechanism.signature import signature_of
 from dspy_reflex.records.diagnosis import PERSON, Diagnosis
 from dspy_reflex.records.outcome import LoggedFailure
 from dspy_reflex.runtime.program import symptom_of_failure
-from dspy_reflex.stages.review import Act, need_person
+from dspy_reflex.stages.review import Act, accountable
 from dspy_reflex.store import audit, diagnoses, outcomes
 from dspy_reflex.store.diagnoses import Diagnosed
 from dspy_reflex.store.store import Store
@@ -30,7 +30,7 @@ def label(store: Store, failure_id: str, root_cause: str, act: Act, labels: Sequ
         ReviewError: Nobody is named, or there is no such failure.
         TaxonomyError: There is no such cause.
     """
-    need_person(act)
+    act = accountable(act)
     if root_cause not in labels:
         raise TaxonomyError(f"{root_cause!r} is no root cause; it is one of {', '.join(labels)}")
     with store.write() as connection:

@@ -6,7 +6,7 @@ An approval is of words, a file, and that file as it is now; `apply` holds the t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -17,6 +17,7 @@ from dspy_reflex.errors import ReflexError, ReviewError
 from dspy_reflex.ids import new_id
 from dspy_reflex.records.proposal import MAX_RULE_CHARS
 from dspy_reflex.records.review import FiledProposal, Review, ReviewAction, approval_hash
+from dspy_reflex.redaction.redact import redact, redact_value
 from dspy_reflex.runtime.inputs import MAX_FAILURES
 from dspy_reflex.stages.drafts import lint_of
 from dspy_reflex.stages.preview import base_of
@@ -60,7 +61,7 @@ def approve(store: Store, proposal_id: str, act: Act) -> FiledProposal:
         ReviewError: The rule does not pass the lint, its file is not what was shown, or nobody is named.
         TargetError: Its file cannot be read.
     """
-    need_person(act)
+    act = accountable(act)
     with store.write() as connection:
         proposal = proposals.get(connection, proposal_id, lock=True)
         return approve_in(connection, proposal, act)
@@ -74,7 +75,7 @@ def edit(store: Store, proposal_id: str, rule: str, act: Act) -> FiledProposal:
         ReviewError: The rule does not pass the lint, its file is not what was shown, or nobody is named.
         TargetError: Its file cannot be read.
     """
-    need_person(act)
+    act = accountable(act)
     with store.write() as connection:
         proposal = proposals.get(connection, proposal_id, lock=True)
         return approve_in(connection, proposal, act, rule)
@@ -87,7 +88,7 @@ def reject(store: Store, proposal_id: str, act: Act) -> FiledProposal:
         StoreError: There is no such proposal, or it cannot be rejected any more.
         ReviewError: No reason is given, or nobody is named.
     """
-    need_person(act)
+    act = accountable(act)
     if not act.reason.strip():
         raise ReviewError("a rejection needs a --reason: it is what the next proposal learns from")
     with store.write() as connection:
@@ -105,7 +106,7 @@ def defer(store: Store, proposal_id: str, act: Act) -> FiledProposal:
         StoreError: There is no such proposal, or it is not pending.
         ReviewError: Nobody is named.
     """
-    need_person(act)
+    act = accountable(act)
     with store.write() as connection:
         proposal = proposals.get(connection, proposal_id, lock=True)
         moved = proposals.move(connection, proposal, "deferred", actor=act.by, action="defer", reason=act.reason)
@@ -119,7 +120,7 @@ def approve_all(store: Store, proposal_ids: Sequence[str], act: Act) -> Several:
     Raises:
         ReviewError: Nobody is named.
     """
-    need_person(act)
+    act = accountable(act)
     approved: list[FiledProposal] = []
     refused: list[tuple[FiledProposal, str]] = []
     for one in proposal_ids:
@@ -142,7 +143,7 @@ def approve_in(connection: Connection, proposal: FiledProposal, act: Act, rule: 
     """
     if act.policy and proposal.proposal.component == "SOUL":
         raise ReviewError(f"{proposal.id} is a SOUL rule; only a person approves one")
-    words = proposal.rule if rule is None else " ".join(rule.split())
+    words = proposal.rule if rule is None else rule.strip()
     _check_words(connection, proposal, words)
     base = base_of(Path(proposal.file))
     if act.base not in (None, base):
@@ -154,14 +155,15 @@ def approve_in(connection: Connection, proposal: FiledProposal, act: Act, rule: 
     return moved
 
 
-def need_person(act: Act) -> None:
-    """Stop where nobody stands up for a decision.
+def accountable(act: Act) -> Act:
+    """The act of a person, without secrets in what they wrote.
 
     Raises:
         ReviewError: No name is given, or that of a policy.
     """
     if not act.by.strip() or act.by.strip().startswith(POLICY):
         raise ReviewError(f"{act.by!r} is no person; say with --by who decides")
+    return replace(act, reason=redact(act.reason)[0], correction=redact_value(act.correction)[0])
 
 
 def _check_words(connection: Connection, proposal: FiledProposal, words: str) -> None:

@@ -65,3 +65,10 @@ def test_nothing_is_asked_without_all_inputs() -> None:
     with pytest.raises(RenderError):
         ask(PROGRAM, model, {"task": "t"})
     assert model.asked == []
+
+
+def test_half_characters_are_replaced_and_pairs_of_them_joined() -> None:
+    """JSON can escape them, and nothing can store them."""
+    answer = asked(ScriptedModel(cause_answer(reasoning="half \ud800, whole \ud83d\ude00")))
+    assert answer.fields is not None
+    assert answer.fields["reasoning"] == "half \ufffd, whole \U0001f600"

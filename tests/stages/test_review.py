@@ -20,6 +20,7 @@ from dspy_reflex.stages.preview import base_of
 from dspy_reflex.stages.review import Act
 from dspy_reflex.store import audit, proposals
 from dspy_reflex.store.store import Store
+from tests.corpora.secrets import SECRETS
 from tests.stages.loop import RULE, known, one_filed, settings_for, state_of
 from tests.store.events import filed as made
 
@@ -164,6 +165,13 @@ def test_a_person_must_be_named(store: Store, pending: FiledProposal) -> None:
             with pytest.raises(ReviewError, match="is no person"):
                 call(store, pending.id, *words, Act(by, "why"))
     assert everything(store, pending.id) == before
+
+
+def test_secrets_in_what_a_person_writes_are_taken_out(store: Store, pending: FiledProposal) -> None:
+    secret = SECRETS[0].secret
+    review.defer(store, pending.id, Act("ann", f"it used {secret}"))
+    review.approve(store, pending.id, Act("ann", correction={"call": f"curl -H 'X-Key: {secret}'"}))
+    assert secret not in repr(everything(store, pending.id))
 
 
 def test_a_rejection_needs_a_reason(store: Store, pending: FiledProposal) -> None:

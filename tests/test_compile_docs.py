@@ -36,7 +36,8 @@ def test_the_table_of_scores_is_the_committed_result() -> None:
     splits = ("test", "test_hard")
     folder = ROOT / "datasets" / "failures"
     sizes = {split: len((folder / f"{split}.jsonl").read_bytes().splitlines()) for split in splits}
-    assert doc_tables.optimizers_table(lines, sizes) in PAGE
+    table = doc_tables.optimizers_table(lines, sizes)
+    assert table in PAGE, table
 
 
 @pytest.mark.parametrize(
@@ -52,4 +53,5 @@ def test_the_table_of_scores_is_the_committed_result() -> None:
 )
 def test_a_sentence_with_figures_is_the_committed_result(run: str, sentence: Any) -> None:
     """Word for word."""
-    assert sentence(result(run)) in TEXT
+    told = sentence(result(run))
+    assert told in TEXT, told

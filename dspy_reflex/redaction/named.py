@@ -16,9 +16,12 @@ _VALUE = (
     r"|[^\s\"'`,;&<\\]{3,255}[^\s\"'`,;&<\\.:!?)\]}>]))"
 )
 _OPEN = r"[\"'`\\]{0,4}"
-_PHRASES = ("password", "passwd", "passphrase", "pwd")
+_PHRASES = ("password", "passwd", "passphrase", "pwd", "_pass", "-pass")
 _PHRASE = rf"(?:{'|'.join(_PHRASES)})(?:[_-]?hash)?"
-_KEY_OF = ("api", "access", "account", "auth", "encryption", "private", "secret", "signing")
+_KEY_OF = (
+    "api", "access", "account", "auth", "encryption", "master", "private", "secret", "service", "shared", "signing",
+    "subscription",
+)  # fmt: skip
 # A page token is no secret, and the `secret:` in an ARN is part of a name. Begins at a rare letter, which is the fast way.
 _SECRET = (
     r"[CKck](?i:(?<=tok)(?<!nexttok)(?<!next[_-]tok)(?<!pagetok)(?<!page[_-]tok)en"

@@ -61,16 +61,18 @@ def _redacted(text: str, kinds: list[Kind], counts: Counts) -> str:
 
 
 def _without(text: str, kind: Kind, counts: Counts) -> str:
-    """The text with a mark for each match of one kind."""
-
-    def replace(found: re.Match[str]) -> str:
+    """The text with a mark for each match of one kind. What is refused may hold another: the search goes on inside it."""
+    pieces: list[str] = []
+    done = at = 0
+    while found := kind.regex.search(text, at):
         if not kind.check(found):
-            return found[0]
+            at = found.start() + 1
+            continue
+        start, at = found.span("secret") if "secret" in kind.regex.groupindex else found.span()
+        pieces += (text[done:start], mark(kind.name))
+        done = at
         counts[kind.name] = counts.get(kind.name, 0) + 1
-        start, end = found.span("secret") if "secret" in kind.regex.groupindex else found.span()
-        return f"{text[found.start() : start]}{mark(kind.name)}{text[end : found.end()]}"
-
-    return kind.regex.sub(replace, text)
+    return "".join((*pieces, text[done:])) if pieces else text
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -152,6 +152,10 @@ def _by_context() -> list[Planted]:
         _planted("password", "password=%s host=db", "hunter", "2"),
         _planted("password", "PGPASSWORD=%s psql -h db", "Tr0ub4", "dor&3"[:4]),
         _planted("password", 'config: {"user": "sa", "password": "%s", "port": 1433}', "correct horse ", "battery"),
+        _planted("password", "DB_PASS=%s DB_HOST=db", "hunter", "22"),
+        _planted("secret", "Ocp-Apim-Subscription-Key: %s", _of(HEX, 30), "7b"),
+        _planted("secret", "PRIVATE-TOKEN: %s", _of(ALNUM, 18), "7b"),
+        _planted("secret", "const creds = { secretAccessKey: '%s' }", _of(ALNUM, 38), "7b"),
         _planted("password", "{'db_passwd': '%s'}", "let", "me-in!"),
         _planted("password", "Server=db;User Id=sa;Pwd=%s;Encrypt=true", "Y0u", "Know"),
         _planted("password", "mysql --password %s -u root", "r00t", "!pw"),
@@ -204,6 +208,8 @@ BEYOND_SHAPES: tuple[Planted, ...] = (
     _planted("", "key in pieces: %s", "gh", "p_", _of(ALNUM, 18), "\u200b", _of(ALNUM, 18)),
     _planted("", "encoded %s", base64.b64encode(b"password=" + b"hunter2").decode()),
     _planted("", "Jane Doe, 4 Mill Lane, Leeds (%s)", "born 1 May ", "1980"),
+    _planted("", "mysql -uroot -p%s -h db", "S3cr", "et99"),
+    _planted("", '"auth": "%s"', base64.b64encode(b"ci:" + b"hunter2").decode()),
     _planted("", "ring 030 %s", "9018", " 2000"),
 )
 """Secrets without a shape or a name of their own: not found, and said so."""
@@ -295,6 +301,8 @@ LOOK_ALIKES: tuple[str, ...] = (
     "config: sig=0.034, p<0.05",
     "/etc/passwd:12: no such user",
     "hooks: pre-commit, pre-push",
+    "test_pass=12 of 14, first-pass: ok, bypass: yes, compass=12345678",
+    "service: db7, shared: key, master branch: 12345678",
     "Q~ is nothing",
     "gpt-5-mini-2026-01-15 and claude-opus-5-20260801",
     "arn:aws:iam::123456789012:role/deploy",

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from dspy_reflex.mechanism.literals import contains_any, literals_of
+
 MAX_CHARS = 200
 """Longest signature; a longer one is cut after a whole word."""
 MAX_INPUT_CHARS = 20_000
@@ -112,6 +114,7 @@ _REPEATED: tuple[_Mask, ...] = (
     (_NUMBER, lambda found: found[0] if _TELLING.fullmatch(found[0]) else "<num>"),
     _LISTED,
 )
+_LITERALS = {pattern: literals_of(pattern) for pattern, _ in _MASKS}
 
 
 def signature_of(text: str) -> str:
@@ -137,12 +140,13 @@ def repeat_of(text: str) -> str:
     More is kept than in a signature: the whole length, what stands in quotes, as everything does in a trace, zeros, and
     numbers that may be a server's answer. Where this is equal, nobody could give the failures different causes.
     """
-    return _masked(text.lower(), _REPEATED)
+    return _masked(" ".join(text.lower().split()), _REPEATED)
 
 
 def _masked(text: str, masks: tuple[_Mask, ...] = _MASKS) -> str:
     for pattern, replacement in masks:
-        text = pattern.sub(replacement, text)
+        if contains_any(text, _LITERALS[pattern]):
+            text = pattern.sub(replacement, text)
     return " ".join(text.split())
 
 

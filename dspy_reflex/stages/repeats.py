@@ -13,8 +13,8 @@ from dspy_reflex.untrusted import quoted_in
 
 def question_of(failure: Failure) -> str:
     """32 hex digits of what a program is asked about a failure, apart from numbers, ids, times, hosts and paths."""
-    texts = cause_inputs(failure.model_dump()).values()
-    return hashlib.sha256("\0".join(map(repeat_of, texts)).encode(errors="surrogatepass")).hexdigest()[:32]
+    told = "\n".join(f"{name}: {text}" for name, text in cause_inputs(failure.model_dump()).items())
+    return hashlib.sha256(repeat_of(told).encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def as_repeat(said: Diagnosis, failure: Failure) -> Diagnosis:

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from dspy_reflex.runtime.lm.offline.cues import read_sheets, vocabulary
 from dspy_reflex.runtime.lm.offline.features import Features, features_of, observed, words_of
@@ -27,6 +28,8 @@ DEMO_RIDGE_WITH_CUES = 80.0
 """The same two beside a cue sheet: that was mined from many examples, of which the demos are a few."""
 SHARPNESS = 3.0
 """Turns score differences into odds."""
+KEPT_STEMS = 1 << 14
+"""Words whose stem is known without looking: texts have most of their words in common."""
 EXAMPLE = "Example: "
 BOUNDARY = "Not this: "
 
@@ -165,6 +168,7 @@ def _stems(text: str) -> list[str]:
     return [_stem(word) for word in words_of(text)]
 
 
+@lru_cache(maxsize=KEPT_STEMS)
 def _stem(word: str) -> str:
     for ending in ("ations", "ation", "ings", "ing", "ied", "ies", "ed", "es", "ly", "s"):
         if len(word) > len(ending) + 3 and word.endswith(ending):

@@ -39,6 +39,7 @@ demo: setup setup-run ## Compile both programs offline, measure them, and run th
 	! $(RUN_BIN)/python -c "import dspy"
 	cd $(DEMO) && $(CURDIR)/$(RUN_BIN)/dspy-reflex diagnose $(CURDIR)/docs/demo/failures.jsonl
 	cd $(DEMO) && $(CURDIR)/$(RUN_BIN)/dspy-reflex propose $(CURDIR)/docs/demo/failures.jsonl --base-dir $(CURDIR)/docs/demo/agent
+	cd $(DEMO) && $(CURDIR)/$(RUN_BIN)/dspy-reflex demo loop
 
 test: setup ## Run the tests
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dspy_reflex.config import Settings
+from dspy_reflex.config import Settings, TargetSettings
 from dspy_reflex.errors import RefusalError, TargetError
 from dspy_reflex.records.proposal import Proposal
 from dspy_reflex.records.review import FiledProposal
@@ -69,16 +69,28 @@ def _questions(store: Store, program: RuleProgram, waiting: Sequence[Waiting]) -
     """What can be asked, and what cannot: causes that the program does not know, files that cannot be read."""
     questions: list[Question] = []
     skipped: list[Skipped] = []
+    rules = {one.mechanism.agent_id: _rules_of(one.target) for one in _one_each(waiting)}
     with store.read() as connection:
         for one in waiting:
-            try:
-                rules = existing_rules(one.target)
-            except TargetError as error:
-                skipped.append(one.skipped(str(error)))
-                continue
-            if one.mechanism.root_cause not in program.artifact.labels:
+            existing = rules[one.mechanism.agent_id]
+            if isinstance(existing, TargetError):
+                skipped.append(one.skipped(str(existing)))
+            elif one.mechanism.root_cause not in program.artifact.labels:
                 skipped.append(one.skipped(f"{program.artifact.name} does not know this cause"))
-                continue
-            ids = [failure.failure_id for failure in one.failures[:MAX_FAILURES]]
-            questions.append(Question(one, tuple(failures_of(connection, ids)), rules))
+            else:
+                ids = [failure.failure_id for failure in one.failures[:MAX_FAILURES]]
+                questions.append(Question(one, tuple(failures_of(connection, ids)), existing))
     return questions, skipped
+
+
+def _one_each(waiting: Sequence[Waiting]) -> Iterable[Waiting]:
+    """One of each target."""
+    return {one.mechanism.agent_id: one for one in waiting}.values()
+
+
+def _rules_of(target: TargetSettings) -> Mapping[str, str] | TargetError:
+    """The rules in a target's files, or why they cannot be read."""
+    try:
+        return existing_rules(target)
+    except TargetError as error:
+        return error

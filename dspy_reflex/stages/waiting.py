@@ -84,6 +84,7 @@ class Found:
     """Everything that was looked at."""
 
     waiting: tuple[Waiting, ...]
+    """The worst first, of equally bad ones the most frequent: a budget goes as far as it does."""
     skipped: tuple[Skipped, ...]
     unsure: int
     """Failures left out because a person should look at their diagnosis first."""
@@ -110,6 +111,7 @@ def find_waiting(
     open_ones, answered = _told_apart(sure, targets, answers)
     enough, few = _by_size(_pooled(open_ones, settings.propose), settings.propose)
     waiting = [Waiting(targets[failures[0].agent_id], of, worst_first(failures)) for of, failures in enough.items()]
+    waiting.sort(key=lambda one: (SEVERITIES.index(one.severity), len(one.failures)), reverse=True)
     return Found(tuple(waiting), (*answered, *few), len(known) - len(sure))
 
 

@@ -40,11 +40,18 @@ def test_failures_are_grouped_by_target_cause_and_symptom(store: Store, tmp_path
     known(store, 2, agent_id="support-2")
     settings = settings_for(tmp_path, targets=[{"agent": "support-*", "root": tmp_path}])
     assert groups(store, settings) == [
+        ("support-*", "leak", "timeout", 4),
         ("*", "leak", "timeout", 2),
         ("*", "leak", "auth", 2),
         ("*", "blockage", "timeout", 2),
-        ("support-*", "leak", "timeout", 4),
     ]
+
+
+def test_the_worst_and_most_frequent_mechanisms_come_first(store: Store, rules: Settings) -> None:
+    """Where the money does not reach for all."""
+    for cause, n, severity in (("leak", 2, "low"), ("blockage", 3, "low"), ("short_circuit", 1, "critical")):
+        known(store, n, cause, severity=severity)
+    assert [cause for _, cause, *_ in groups(store, rules)] == ["short_circuit", "blockage", "leak"]
 
 
 def test_children_share_the_rules_of_the_agent_they_work_for(store: Store, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ bench: setup ## Measure import, rendering, --help and throughput
 bench-compile: setup ## Measure compiling against stock DSPy: calls, tokens, time, and what a kill costs (half an hour)
 	@for each in compile_cost compile_speed resume_overhead kill_resume optimizers; do $(BIN)/python -m benchmarks.$$each || exit 1; done
 
-real-lm: setup .venv-lm/.ready ## Compile once for a real language model, on this machine (optional, the better part of an hour)
+real-lm: setup .venv-lm/.ready ## Compile once for a real language model, on this machine (optional, about half an hour)
 	$(BIN)/python -m benchmarks.real_lm --server $(LM_BIN)/python
 
 trainers: setup .venv-trl/.ready ## Train on exported rows with TRL, a tiny model (optional, minutes; PyTorch is a large download)

@@ -43,6 +43,7 @@ def served(python: Path, threads: int, log: Path) -> Generator[str]:
     port = _free_port()
     settings = {"model": found.stdout.strip(), "model_alias": ALIAS, "n_ctx": CONTEXT_TOKENS, "port": port}
     settings |= {"host": "127.0.0.1", "n_threads": threads, "n_threads_batch": threads}
+    settings |= {"logits_all": False}  # nobody asks for them, and they are most of its memory and much of its time
     options = [part for name, value in settings.items() for part in (f"--{name}", str(value))]
     with log.open("wb") as sink:
         process = subprocess.Popen([python, "-m", "llama_cpp.server", *options], stdout=sink, stderr=sink)

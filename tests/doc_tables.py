@@ -112,6 +112,18 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
+def real_model_sentence(real: dict[str, Any]) -> str:
+    """What a real language model came to, and whether the way held."""
+    rows = {row["name"]: row for row in real["benchmark"]}
+    compiled = real["benchmark"][0]
+    return (
+        f"macro-F1 {_score(compiled, 'macro_f1')} compiled, {_score(rows['uncompiled'], 'macro_f1')} uncompiled, "
+        f"{_score(rows['constant'], 'macro_f1')} for always the same answer, n={compiled['n']}. Killed at call "
+        f"{real['kill']['at_call']}, the compile went on with {real['phases']['resume']['calls']} calls, "
+        f"{real['resume']['repeated']} of them for an answer that it had"
+    )
+
+
 def _line(lines: list[dict[str, Any]], name: str) -> dict[str, Any]:
     return next(line for line in lines if line["optimizer"] == name)
 

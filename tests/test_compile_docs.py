@@ -49,6 +49,7 @@ def test_the_table_of_scores_is_the_committed_result() -> None:
         ("compile-cost", doc_tables.cost_on_test_sentence),
         ("resume-overhead", doc_tables.resume_sentence),
         ("kill-resume", doc_tables.kills_sentence),
+        ("real-lm", doc_tables.real_model_sentence),
     ],
 )
 def test_a_sentence_with_figures_is_the_committed_result(run: str, sentence: Any) -> None:

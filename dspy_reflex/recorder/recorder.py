@@ -2,7 +2,7 @@
 
 `record` raises nothing, waits for no disk and no other process, and makes no system call but once in thousands of
 events, when a file is full. What it has returned for survives `kill -9`; a power cut only after `flush`. What could not
-be written is counted in `lost`.
+be written is counted in `lost`, and the count is written down as soon as anything can be: `{"lost": n, "at": µs}`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from dspy_reflex.ids import new_id
 from dspy_reflex.recorder.event import Patterns, Redaction, encode
 from dspy_reflex.recorder.outlet import Outlet
 from dspy_reflex.recorder.owner import FOLDER
-from dspy_reflex.recorder.writer import Kind
+from dspy_reflex.recorder.writer import FullError, Kind
 
 _GIVEN_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 _NEVER = 2**53
@@ -37,6 +39,7 @@ class Recorder:
         """Events of this process that could not be written."""
         self.why = ""
         """Why the last of them could not."""
+        self._untold = 0
         self._redaction = redaction or Patterns()
         self._outlet = Outlet(home / FOLDER)
 
@@ -66,7 +69,11 @@ class Recorder:
             self._outlet.write(encode(event, identity, _time_us(event), self._redaction))
         except Exception as error:  # noqa: BLE001 - the agent goes on, whatever an event or a disk is like
             self.lost += 1
+            self._untold += 1
             self.why = _told(error)
+        else:
+            if self._untold:
+                self._tell_loss()
         return identity
 
     def flush(self) -> None:
@@ -79,6 +86,14 @@ class Recorder:
     def close(self) -> None:
         """Give what was recorded to its readers at once; what is recorded later goes to a new file."""
         self._outlet.close()
+
+    def _tell_loss(self) -> None:
+        """Write down how many events were lost, now that writing works again; what they were is known to nobody."""
+        untold, self._untold = self._untold, 0
+        try:
+            self._outlet.write(orjson.dumps({"lost": untold, "at": time.time_ns() // 1000}))
+        except (OSError, FullError):
+            self._untold += untold
 
 
 def _given_id(event: Mapping[str, Any]) -> str:

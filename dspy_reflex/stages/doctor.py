@@ -18,6 +18,7 @@ from dspy_reflex.recorder.recorder import Recorder
 from dspy_reflex.recorder.spool import Spool
 from dspy_reflex.records.review import STANDING, FiledProposal
 from dspy_reflex.store import proposals
+from dspy_reflex.store.counts import count
 from dspy_reflex.store.migrate import revision
 from dspy_reflex.store.schema import outcomes, quarantine
 from dspy_reflex.store.store import Store
@@ -58,7 +59,15 @@ def checkup(home: Path, open_store: Callable[[], Store], recorder: Callable[[], 
     found = [_recorder(recorder()), _disk(home)]
     try:
         store = open_store()
-        found += [_store(store), _spool(home), _quarantine(store), _clock(store), _patches(home), *_rule_files(store)]
+        found += [
+            _store(store),
+            _spool(home),
+            _quarantine(store),
+            _lost(store),
+            _clock(store),
+            _patches(home),
+            *_rule_files(store),
+        ]
     except StoreError as error:
         found += [Check("store", "wrong", str(error)), _spool(home), _patches(home)]
     return tuple(found)
@@ -101,6 +110,15 @@ def _quarantine(store: Store) -> Check:
     state: State = "wrong" if newest[0].at > now() - RECENT else "note"
     more = f", the newest {SHOWN} of them" if number > SHOWN else ""
     return Check("quarantine", state, f"{number} pieces could not be read{more}; `prune` removes old ones", told)
+
+
+def _lost(store: Store) -> Check:
+    with store.read() as connection:
+        ever, lately = count(connection).lost, count(connection, since=now() - RECENT).lost
+    if not ever:
+        return Check("lost", "well", "no recorder has told of a lost event")
+    told = f"{ever} events could not be written, {lately} of them in the last {RECENT.days} days; look at disk and home"
+    return Check("lost", "wrong" if lately else "note", told)
 
 
 def _clock(store: Store) -> Check:

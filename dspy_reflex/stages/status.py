@@ -26,6 +26,8 @@ class Status:
     """By state."""
     quarantined: int
     """Lines and bytes that could not be read; `doctor` shows them."""
+    lost: int
+    """Events that recorders could not write, as far as one could tell it later."""
     spent_today_usd: float
     """What models cost since midnight UTC."""
 
@@ -41,5 +43,5 @@ def status(store: Store, *, since: datetime | None = None, agents: Sequence[str]
         counts = count(connection, since=since, agents=agents)
         return Status(
             counts.good, counts.failures, counts.causes, counts.undiagnosed, by_state(connection),
-            quarantined(connection), spent_today(connection),
+            quarantined(connection), counts.lost, spent_today(connection),
         )  # fmt: skip

@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import Connection, Table, func, select
 
 from dspy_reflex.clock import day_of
-from dspy_reflex.store.outcomes import OK
+from dspy_reflex.store.outcomes import LOST, OK
 from dspy_reflex.store.schema import daily_causes, daily_outcomes, proposals, quarantine
 
 
@@ -23,14 +23,16 @@ class Counts:
     causes: dict[str, int]
     """Diagnosed failures by root cause; empty for those that got none."""
     undiagnosed: int
+    lost: int
+    """Events that recorders could not write; of which agents is not known."""
 
 
 def count(connection: Connection, *, since: datetime | None = None, agents: Sequence[str] | None = None) -> Counts:
     """Outcomes and causes of whole days."""
     outcomes = _summed(connection, daily_outcomes, "severity", since, agents)
     causes = _summed(connection, daily_causes, "root_cause", since, agents)
-    good = outcomes.pop(OK, 0)
-    return Counts(good, outcomes, causes, sum(outcomes.values()) - sum(causes.values()))
+    good, lost = outcomes.pop(OK, 0), outcomes.pop(LOST, 0)
+    return Counts(good, outcomes, causes, sum(outcomes.values()) - sum(causes.values()), lost)
 
 
 def by_state(connection: Connection) -> dict[str, int]:

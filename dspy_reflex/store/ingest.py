@@ -13,13 +13,14 @@ from sqlalchemy import Connection, select
 
 from dspy_reflex.clock import now
 from dspy_reflex.recorder.spool import Bad, Page, Spool
-from dspy_reflex.store.outcomes import take_in
+from dspy_reflex.store.outcomes import count_lost, take_in
 from dspy_reflex.store.schema import quarantine, spool
 from dspy_reflex.store.store import Store
 from dspy_reflex.store.upsert import insert_new, put
 
 AT_ONCE = 1000
 """Events in one transaction."""
+_NEVER = 2**53
 SEVERITIES = ("low", "medium", "high", "critical")
 
 
@@ -73,7 +74,8 @@ def _page(connection: Connection, path: Path, page: Page) -> tuple[int, int]:
         else:
             good.append(read)
     set_aside(connection, path.name, bad)
-    return take_in(connection, good), len(bad)
+    count_lost(connection, [one for one in good if _is_loss(one)])
+    return take_in(connection, [one for one in good if not _is_loss(one)]), len(bad)
 
 
 def set_aside(connection: Connection, file: str, bad: Sequence[Bad]) -> None:
@@ -100,13 +102,18 @@ def _event(payload: bytes) -> dict[str, Any] | str:
     if not isinstance(event, dict):
         return "not an object"
     told = cast("dict[str, Any]", event)
-    return _problem(told) or told
+    return told if _is_loss(told) else _problem(told) or told
+
+
+def _is_loss(event: dict[str, Any]) -> bool:
+    """Whether it tells how many events a recorder could not write."""
+    return event.keys() == {"lost", "at"} and all(type(n) is int and 0 <= n < _NEVER for n in event.values())
 
 
 def _problem(event: dict[str, Any]) -> str:
     if not isinstance(event.get("id"), str) or not 0 < len(event["id"]) <= 200:
         return "no id"
-    if not isinstance(event.get("at"), int) or isinstance(event["at"], bool) or not 0 <= event["at"] < 2**53:
+    if not isinstance(event.get("at"), int) or isinstance(event["at"], bool) or not 0 <= event["at"] < _NEVER:
         return "no time"
     if not isinstance(event.get("agent_id"), str) or not isinstance(event.get("ok"), bool):
         return "no agent or no outcome"

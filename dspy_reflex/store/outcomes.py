@@ -17,6 +17,8 @@ from dspy_reflex.store.upsert import add_up, insert_new, put
 
 OK = "ok"
 """Severity under which good outcomes are counted."""
+LOST = "lost"
+"""Severity under which events are counted that a recorder could not write, of no agent."""
 IDS_AT_ONCE = 500
 _DAY_US = 86_400_000_000
 _FAILURE_FIELDS = ("task", "expected_outcome", "actual_outcome", "severity", "context", "redacted")
@@ -55,6 +57,15 @@ def take_in(connection: Connection, events: Iterable[Event]) -> int:
     _count(connection, new)
     _hear_of(connection, new)
     return len(new)
+
+
+def count_lost(connection: Connection, told: Iterable[Mapping[str, int]]) -> None:
+    """Count events that were lost, by the day on which it was told: `lost` events, `at` that time."""
+    counts = Counter[int]()
+    for one in told:
+        counts[one["at"] // _DAY_US] += one["lost"]
+    rows = [{"day": day, "agent_id": "", "severity": LOST, "n": n} for day, n in sorted(counts.items())]
+    add_up(connection, daily_outcomes, rows)
 
 
 def failure(connection: Connection, failure_id: str) -> LoggedFailure | None:

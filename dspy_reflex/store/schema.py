@@ -123,7 +123,8 @@ daily_outcomes = Table(
     Column("severity", String(8), primary_key=True),
     Column("n", BigInteger, nullable=False),
 )
-"""Counts by day since 1970 in UTC; an outcome that was good has the severity `ok`. They outlive the outcomes."""
+"""Counts by day since 1970 in UTC; an outcome that was good has the severity `ok`, one that was lost `lost`.
+They outlive the outcomes."""
 
 daily_causes = Table(
     "daily_causes",

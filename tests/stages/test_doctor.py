@@ -17,6 +17,7 @@ from dspy_reflex.recorder.recorder import Recorder
 from dspy_reflex.recorder.spool import Spool
 from dspy_reflex.records.review import State
 from dspy_reflex.stages.doctor import AHEAD, Check, checkup
+from dspy_reflex.stages.status import status
 from dspy_reflex.store import outcomes, proposals
 from dspy_reflex.store.ingest import ingest
 from dspy_reflex.store.schema import micros, quarantine
@@ -46,7 +47,7 @@ def checks(store: Store, home: Path, recorder: Callable[[Path], Any] = Recorder)
 def test_a_new_workspace_is_well_and_nothing_is_left_in_it(store: Store, home: Path) -> None:
     found = checks(store, home)
     assert {one.state for one in found.values()} == {"well"}
-    assert {"recorder", "disk", "store", "spool", "quarantine", "clock", "patches"} == set(found)
+    assert {"recorder", "disk", "store", "spool", "quarantine", "lost", "clock", "patches"} == set(found)
     assert "revision" in found["store"].told
     assert Spool(home).pending() == []
 
@@ -105,6 +106,29 @@ def test_the_kind_of_recorder_is_told_and_why(store: Store, home: Path, kind: st
     checked = checks(store, home, Told)["recorder"]
     assert checked.state == state
     assert (kind == "mapped") is ("no locks here" not in checked.told)
+
+
+def test_events_that_were_lost_are_told_as_soon_as_something_can_be_written(store: Store, home: Path) -> None:
+    class Wary:
+        """A redaction that fails at some texts."""
+
+        def clears(self, payload: bytes) -> bool:
+            if b"bad" in payload:
+                raise RuntimeError
+            return True
+
+        def redact_value(self, value: Any) -> tuple[Any, dict[str, int]]:
+            return value, {}
+
+    recorder = Recorder(home, Wary())
+    for task in ("good", "bad", "bad", "good", "good", "bad"):
+        recorder.record({"agent_id": "a", "ok": True, "task": task})
+    recorder.close()
+    assert recorder.lost == 3
+    found = checks(store, home)["lost"]
+    assert (found.state, found.told.startswith("2 events could not be written, 2 of them")) == ("wrong", True)
+    checks(store, home)
+    assert (status(store).lost, status(store).outcomes, status(store).quarantined) == (2, 3, 0)
 
 
 def test_a_store_that_cannot_be_opened_is_one_thing_of_several(home: Path) -> None:

@@ -44,6 +44,7 @@ def _lines(found: Status) -> list[tuple[str, str]]:
         ("undiagnosed", f"{found.undiagnosed:,}"),
         ("proposals", _counts(found.proposals).removeprefix(": ") or "none"),
         ("quarantine", f"{found.quarantined:,}" + (" (see `dspy-reflex doctor`)" if found.quarantined else "")),
+        ("lost", f"{found.lost:,}"),
         ("cost today", f"{found.spent_today_usd:.4f} USD"),
     ]
 

@@ -1,7 +1,7 @@
 """What the store's side of the loop takes with a million outcomes in it: taking in, diagnosing, and `status`.
 
-    python -m benchmarks.loop_throughput                     on SQLite, some minutes
-    python -m benchmarks.loop_throughput --postgresql        on a server of its own
+    python benchmarks/loop_throughput.py                    on SQLite, some minutes
+    python benchmarks/loop_throughput.py --postgresql       on a server of its own
 
 Goals: 300 diagnoses a second with the offline program, each a new question; `status` within 100 ms on SQLite and 300 ms
 on PostgreSQL. A twentieth of the outcomes are failures, of 50 agents over 30 days; their texts are those of the bundled

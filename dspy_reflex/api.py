@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from dspy_reflex.config import Settings
+    from dspy_reflex.finetune.folder import Written
     from dspy_reflex.finetune.plan import Plan
     from dspy_reflex.finetune.tables import TrainingRows
     from dspy_reflex.records.diagnosis import Diagnosis
     from dspy_reflex.records.review import AuditLine, FiledProposal, State
     from dspy_reflex.stages.apply import Applied
     from dspy_reflex.stages.doctor import Check
-    from dspy_reflex.stages.export import Exported
     from dspy_reflex.stages.failures import Listed
     from dspy_reflex.stages.failures import Shown as ShownFailure
     from dspy_reflex.stages.filing import Proposed
@@ -101,8 +101,8 @@ class Reflex:
             task: What it was asked to do.
             expected_outcome: What should have come out.
             actual_outcome: What came out.
-            severity: `low`, `medium`, `high` or `critical`; anything else counts as `medium`, and is said in the context.
-            context: Whatever else there is; any object.
+            severity: `low`, `medium`, `high` or `critical`; anything else counts as `medium`, and the context says so.
+            context: Any object.
             parent_agent_id: The agent that it works for.
 
         Returns:
@@ -378,12 +378,12 @@ class Reflex:
         new_since: Path | None = None,
         licence: str = "other",
         dry_run: bool = False,
-    ) -> Exported:
+    ) -> Written:
         """Write approved rules, with their failures and corrections, as training rows; without any, nothing.
 
         Args:
             out: Folder; an earlier export there is replaced as a whole.
-            form: A format of `dspy_reflex.finetune.formats.registry.FORMATS`.
+            form: One of `dspy_reflex.finetune.formats.registry.NAMES`.
             plan: What is wanted; None is everything.
             eval_sets: Folders whose val and test failures no row may hold, beside the bundled one.
             new_since: Another export, whose rows are left out.
@@ -391,19 +391,26 @@ class Reflex:
             dry_run: Count only.
 
         Raises:
-            ExportError: A folder is no export of ours, or cannot be written.
+            DatasetError: An eval set cannot be read.
+            ExportError: There is no such format, or a folder is no export of ours or cannot be written.
+            StoreError: There is no rule that the plan names.
         """  # fmt: skip
-        from dspy_reflex.finetune.formats.registry import FORMATS
+        from dspy_reflex.finetune.formats.registry import format_of
         from dspy_reflex.finetune.plan import Plan
         from dspy_reflex.stages.export import export, guard_for
 
         return export(
-            self.store, plan or Plan(), guard_for(eval_sets), FORMATS[form], out,
+            self.store, plan or Plan(), guard_for(eval_sets), format_of(form), out,
             licence=licence, new_since=new_since, dry_run=dry_run,
         )  # fmt: skip
 
     def training_rows(self, plan: Plan | None = None, *, eval_sets: Sequence[Path] = ()) -> TrainingRows:
-        """The same rows in memory, for pandas or Hugging Face's `datasets`."""
+        """The same rows in memory, for pandas or Hugging Face's `datasets`.
+
+        Raises:
+            DatasetError: An eval set cannot be read.
+            StoreError: There is no rule that the plan names.
+        """
         from dspy_reflex.finetune.plan import Plan
         from dspy_reflex.finetune.tables import TrainingRows
         from dspy_reflex.stages.export import guard_for, training_rows
@@ -417,22 +424,14 @@ class Reflex:
         return status(self.store, since=since, agents=agents)
 
     def failures(self, **wanted: Any) -> tuple[Listed, ...]:
-        """Failures with what is said of them, newest first.
-
-        Args:
-            wanted: Fields of `Query`: `agents`, `cause`, `severity`, `since`, `text`, `limit`.
-        """
+        """Failures with what is said of them, newest first; `wanted` are fields of `store.outcomes.Query`."""
         from dspy_reflex.stages.failures import list_failures
         from dspy_reflex.store.outcomes import Query
 
         return list_failures(self.store, Query(**wanted))
 
     def failure(self, failure_id: str) -> ShownFailure:
-        """One failure, what is said of it, and the rules that it stands behind.
-
-        Raises:
-            StoreError: There is none of that id, or no more.
-        """
+        """One failure, what is said of it, and the rules it stands behind; a StoreError if there is none, or no more."""
         from dspy_reflex.stages.failures import show_failure
 
         return show_failure(self.store, failure_id)

@@ -294,9 +294,7 @@ class Reflex:
         """What applying everything approved would change, as a unified diff."""
         return self.apply(by="diff", dry_run=True).diff
 
-    def revert(
-        self, undone: str | datetime, *, by: str, reason: str, dry_run: bool = False
-    ) -> Reverted:
+    def revert(self, undone: str | datetime, *, by: str, reason: str, dry_run: bool = False) -> Reverted:
         """Undo a patch, to the byte, or everything that was done to rule files since a time.
 
         Args:

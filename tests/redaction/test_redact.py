@@ -163,9 +163,9 @@ def seconds(text: str) -> float:
     """What redacting takes, the best of two."""
     times: list[float] = []
     for _ in range(2):
-        started = time.perf_counter()
+        started = time.process_time()
         redact(text)
-        times.append(time.perf_counter() - started)
+        times.append(time.process_time() - started)
     return min(times)
 
 

@@ -17,6 +17,8 @@ from typing import Any, cast
 
 MIN_QUOTE_CHARS = 3
 """A shorter quote occurs almost anywhere and is evidence of nothing."""
+_PLAIN = frozenset({str, float, bool, type(None)})
+"""Types whose values are as they should be: most of what there is, and asked for first."""
 MAX_DEPTH = 40
 """Nesting below this is left out: nobody reads it, and it could exhaust the interpreter's stack."""
 HEAD_SHARE = 0.4
@@ -165,6 +167,8 @@ def _is_listing(value: object) -> bool:
 
 def _plain(value: object, above: tuple[int, ...]) -> Any:
     """The value as JSON types; `above` holds the identities of the containers around it."""
+    if type(value) in _PLAIN:
+        return value
     try:
         return _plain_container(value, above) if _is_container(value) else _plain_scalar(value)
     except Exception:  # noqa: BLE001 - as in `as_text`: one odd member must not cost its neighbours

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from dspy_reflex.mechanism.literals import contains_any, literals_of
+from dspy_reflex.mechanism.literals import has, literals_of
 
 MAX_CHARS = 200
 """Longest signature; a longer one is cut after a whole word."""
@@ -61,6 +61,16 @@ _DIGIT = re.compile(r"[0-9]")
 _LETTER_DIGIT = re.compile(r"[a-z][0-9]")
 _DIGIT_LETTER = re.compile(r"[0-9][a-z]")
 
+_URL: _Mask = (re.compile(r"(?<![a-z0-9])[a-z][a-z0-9+.-]{1,15}://[^\s\"'<>)\]}]+"), "<url>")
+_EMAIL: _Mask = (re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)*"), "<email>")
+_UUID: _Mask = (re.compile(r"(?<![a-z0-9])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![a-z0-9])"), "<id>")
+_MONTH_DAY: _Mask = (re.compile(rf"{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}}\b)?"), "<time>")
+_DAY_MONTH: _Mask = (re.compile(rf"(?<!\d)\d{{1,2}}(?:st|nd|rd|th)?\.? {_MONTH}(?:,? \d{{4}}\b)?"), "<time>")
+_WEEKDAY: _Mask = (re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"), "<time>")
+_WINDOWS_PATH: _Mask = (re.compile(r"(?<![\w\\])[a-z]:\\[^\s\"'<>|]+"), "<path>")
+_PATH: _Mask = (re.compile(r"(?<![\w<>/.~])(?:~|\.{1,2})?(?:/[\w.@%+-]+)+/?"), "<path>")
+_HEX_NUMBER: _Mask = (re.compile(r"(?<![a-z0-9])0x[0-9a-f]+(?![a-z0-9])"), "<id>")
+_KEY: _Mask = (re.compile(r"(?<![a-z0-9])[a-z0-9]{7,}(?![a-z0-9])"), _mixed)
 # In this order: each may rely on what those before it took out. Runs start behind a look-behind and gaps are bounded,
 # so none reads a megabyte more than a few times.
 _QUOTED: tuple[_Mask, ...] = (
@@ -69,19 +79,19 @@ _QUOTED: tuple[_Mask, ...] = (
     (re.compile("[`\u201c][^`\u201c\u201d]{1,300}[`\u201d]"), "<str>"),
 )
 _NAMED: tuple[_Mask, ...] = (
-    (re.compile(r"(?<![a-z0-9])[a-z][a-z0-9+.-]{1,15}://[^\s\"'<>)\]}]+"), "<url>"),
-    (re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)*"), "<email>"),
-    (re.compile(r"(?<![a-z0-9])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![a-z0-9])"), "<id>"),
+    _URL,
+    _EMAIL,
+    _UUID,
     (re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?(?![\d.]*\d)"), "<host>"),
     (re.compile(rf"(?<!\d)\d{{4}}-\d\d-\d\d(?:(?:t| ){_CLOCK})?(?!\d)"), "<time>"),
     (re.compile(r"(?<![\d/])\d{1,2}([/.])\d{1,2}\1(?:\d{4}|\d\d)(?![\d/.])"), "<time>"),
-    (re.compile(rf"{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}}\b)?"), "<time>"),
-    (re.compile(rf"(?<!\d)\d{{1,2}}(?:st|nd|rd|th)?\.? {_MONTH}(?:,? \d{{4}}\b)?"), "<time>"),
+    _MONTH_DAY,
+    _DAY_MONTH,
     (re.compile(rf"(?<![\d:.]){_CLOCK}(?![\d:])"), "<time>"),
-    (re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"), "<time>"),
+    _WEEKDAY,
     (re.compile(r"(?<![\w:])(?:[0-9a-f]{0,4}:){3,7}[0-9a-f]{1,4}(?![\w:])"), "<host>"),
-    (re.compile(r"(?<![\w\\])[a-z]:\\[^\s\"'<>|]+"), "<path>"),
-    (re.compile(r"(?<![\w<>/.~])(?:~|\.{1,2})?(?:/[\w.@%+-]+)+/?"), "<path>"),
+    _WINDOWS_PATH,
+    _PATH,
     (re.compile(rf"(?<![\w./-])[\w.-]+(?:/[\w.-]+)*[\w-]\.{_FILE_TYPE}(?![\w.-]*\w)"), "<path>"),
     (re.compile(r"(?<![\w./-])[\w.-]+(?:/[\w.-]+){2,}/?"), "<path>"),
     (re.compile(rf"(?<![\w.-])(?:[a-z0-9_-]{{1,63}}\.){{1,10}}{_TOP_DOMAIN}(?::\d{{1,5}})?(?![\w-])"), "<host>"),
@@ -100,8 +110,8 @@ _NAMED: tuple[_Mask, ...] = (
         re.compile(r"(?<![a-z0-9])(?:sk|pk|rk|ghp|gho|ghs|xox[abp]|akia|asia|eyj)[a-z0-9_-]{12,}(?:\.[a-z0-9_-]+)*"),
         "<id>",
     ),
-    (re.compile(r"(?<![a-z0-9])0x[0-9a-f]+(?![a-z0-9])"), "<id>"),
-    (re.compile(r"(?<![a-z0-9])[a-z0-9]{7,}(?![a-z0-9])"), _mixed),
+    _HEX_NUMBER,
+    _KEY,
 )
 _NUMBER = re.compile(r"(?:(?<=\s)[+-])?\d+(?:[.,]\d+)*(?:e[+-]?\d+)?")
 # Three ids or two, it is the same failure.
@@ -109,8 +119,9 @@ _LISTED: _Mask = (re.compile(r"(<[a-z]{2,5}>)(?:(?:[,;] ?(?:and )?| and )\1)+"),
 _MASKS: tuple[_Mask, ...] = (*_QUOTED, *_NAMED, (_NUMBER, "<num>"), _LISTED)
 _TELLING = re.compile(r"0|40\d|41[037]|42[2-9]|451|50[0-4]")
 """Numbers that are words: nothing, and what a server answers."""
+# With its digits masked, a time, a host or a version looks like any other of its kind: most masks are not needed here.
 _REPEATED: tuple[_Mask, ...] = (
-    *_NAMED,
+    *(_URL, _EMAIL, _UUID, _MONTH_DAY, _DAY_MONTH, _WEEKDAY, _WINDOWS_PATH, _PATH, _HEX_NUMBER, _KEY),
     (_NUMBER, lambda found: found[0] if _TELLING.fullmatch(found[0]) else "<num>"),
     _LISTED,
 )
@@ -135,7 +146,7 @@ def signature_of(text: str) -> str:
 
 
 def repeat_of(text: str) -> str:
-    """What two texts have in common if one may repeat the other: all but numbers, ids, times, hosts and paths.
+    """What two texts have in common if one may repeat the other: all but numbers, ids, days, addresses and paths.
 
     More is kept than in a signature: the whole length, what stands in quotes, as everything does in a trace, zeros, and
     numbers that may be a server's answer. Where this is equal, nobody could give the failures different causes.
@@ -145,7 +156,7 @@ def repeat_of(text: str) -> str:
 
 def _masked(text: str, masks: tuple[_Mask, ...] = _MASKS) -> str:
     for pattern, replacement in masks:
-        if contains_any(text, _LITERALS[pattern]):
+        if has(text, _LITERALS[pattern]):
             text = pattern.sub(replacement, text)
     return " ".join(text.split())
 

@@ -16,7 +16,7 @@ from typing import cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from dspy_reflex.errors import ConfigError
-from dspy_reflex.mechanism.literals import Literals, contains_any, folded, literals_of
+from dspy_reflex.mechanism.literals import Literals, folded, has, literals_of
 
 OTHER = "other"
 """The symptom of a text that shows none of the table."""
@@ -44,14 +44,14 @@ class Symptom(BaseModel):
         return [_compile(item) for item in cast("list[object]", value)] if isinstance(value, list) else value
 
     @cached_property
-    def literals(self) -> tuple[Literals | None, ...]:
+    def literals(self) -> tuple[Literals, ...]:
         """What a text must contain for each of the patterns to be worth a search."""
         return tuple(map(literals_of, self.patterns))
 
     def seen_in(self, text: str, plain: str) -> bool:
         """Whether the text, of which `plain` is the folded form, shows it."""
         pairs = zip(self.patterns, self.literals, strict=True)
-        return any(contains_any(plain, needed) and pattern.search(text) for pattern, needed in pairs)
+        return any(has(plain, needed) and pattern.search(text) for pattern, needed in pairs)
 
 
 Table = tuple[Symptom, ...]

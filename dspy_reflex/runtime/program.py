@@ -77,13 +77,15 @@ class CauseProgram(_Loaded):
     async def acall(self, failure: FailureLike) -> Diagnosis:
         """Diagnose one failure without blocking the event loop."""
         fields = _plain(failure)
-        return self._diagnosis(fields, await aask(self.artifact, self.model, cause_inputs(fields)))
+        shown = cause_inputs(fields)
+        return self._diagnosis(fields, shown, await aask(self.artifact, self.model, shown))
 
     def explained(self, failure: FailureLike) -> tuple[Diagnosis, Answer]:
         """The diagnosis, and the answer it was read from: its tokens and seconds are what it cost."""
         fields = _plain(failure)
-        answer = ask(self.artifact, self.model, cause_inputs(fields))
-        return self._diagnosis(fields, answer), answer
+        shown = cause_inputs(fields)
+        answer = ask(self.artifact, self.model, shown)
+        return self._diagnosis(fields, shown, answer), answer
 
     def chat(self, failure: FailureLike) -> list[Message]:
         """What the model is asked about a failure, for those who ask it themselves."""
@@ -91,10 +93,10 @@ class CauseProgram(_Loaded):
 
     def read(self, failure: FailureLike, completion: Completion) -> tuple[Diagnosis, Answer]:
         """The diagnosis and the answer that a model's reply to `chat` amounts to."""
-        answer = read_answer(self.artifact, completion)
-        return self._diagnosis(_plain(failure), answer), answer
+        fields, answer = _plain(failure), read_answer(self.artifact, completion)
+        return self._diagnosis(fields, cause_inputs(fields), answer), answer
 
-    def _diagnosis(self, fields: Mapping[str, Any], answer: Answer) -> Diagnosis:
+    def _diagnosis(self, fields: Mapping[str, Any], shown: Mapping[str, str], answer: Answer) -> Diagnosis:
         told = answer.fields or {}
         cause, confidence = told.get("root_cause"), self._confidence(told)
         reason = self._why_review(answer, confidence)
@@ -107,7 +109,7 @@ class CauseProgram(_Loaded):
             needs_review=bool(reason),
             review_reason=reason,
             reasoning=told.get("reasoning", ""),
-            evidence=_evidence(told.get("evidence", ""), fields),
+            evidence=_evidence(told.get("evidence", ""), shown),
             symptom=symptom_of_failure(fields),
             signature=signature_of(neutralise(as_text(fields.get("actual_outcome")))),
             program=self.artifact.name,
@@ -263,9 +265,9 @@ def _id(fields: Mapping[str, Any]) -> str:
     return "" if value is None else neutralise(str(value))
 
 
-def _evidence(quotes: str, fields: Mapping[str, Any]) -> tuple[str, ...]:
+def _evidence(quotes: str, inputs: Mapping[str, str]) -> tuple[str, ...]:
     """Quotes that occur in what the program was shown, word for word."""
-    shown = "\n".join(part for text in cause_inputs(fields).values() for part in written_by_others(text))
+    shown = "\n".join(part for text in inputs.values() for part in written_by_others(text))
     lines = (line.strip().strip('"\u201c\u201d').lstrip("-* ").strip() for line in quotes.splitlines())
     return tuple(dict.fromkeys(line for line in lines if line and quoted_in(line, shown)))
 

@@ -12,7 +12,7 @@ from dspy_reflex.untrusted import quoted_in
 
 
 def question_of(failure: Failure) -> str:
-    """32 hex digits of what a program is asked about a failure, apart from numbers, ids, times, hosts and paths."""
+    """32 hex digits of what a program is asked about a failure, apart from numbers, ids, days, addresses and paths."""
     told = "\n".join(f"{name}: {text}" for name, text in cause_inputs(failure.model_dump()).items())
     return hashlib.sha256(repeat_of(told).encode(errors="surrogatepass")).hexdigest()[:32]
 
@@ -27,6 +27,6 @@ def as_repeat(said: Diagnosis, failure: Failure) -> Diagnosis:
         update={
             "failure_id": failure.id,
             "evidence": tuple(quote for quote in said.evidence if quoted_in(quote, shown)),
-            "reasoning": f"As {said.failure_id}, from which it differs in no more than numbers, ids, times and places.",
+            "reasoning": f"As {said.failure_id}, from which it differs in no more than numbers, ids, days, addresses or paths.",
         }
     )

@@ -29,7 +29,7 @@ DEMO_RIDGE_WITH_CUES = 80.0
 SHARPNESS = 3.0
 """Turns score differences into odds."""
 KEPT_STEMS = 1 << 14
-"""Words whose stem is known without looking: texts have most of their words in common."""
+"""Words of which stem and meaning are known without looking: texts have most of their words in common."""
 EXAMPLE = "Example: "
 BOUNDARY = "Not this: "
 
@@ -139,11 +139,13 @@ def _definitions(instructions: str, labels: Sequence[str]) -> dict[str, Vector]:
 
 
 def _likeness(definitions: Mapping[str, Vector], features: Features) -> dict[str, float]:
-    present: Counter[str] = Counter()
+    present: dict[str, int] = {}
     for name, count in features.items():
         if " " not in name and ":" not in name:
-            present[_stem(name)] += count
-            present.update(_stems(observed(name)))
+            stem = _stem(name)
+            present[stem] = present.get(stem, 0) + count
+            for shown in _shown(name):
+                present[shown] = present.get(shown, 0) + 1
     heard = {word: 1.0 + math.log(count) for word, count in present.items()}
     scale = math.sqrt(sum(value for value in heard.values())) or 1.0
     return {
@@ -162,6 +164,12 @@ def _softmax(scores: Mapping[str, float], labels: Sequence[str]) -> tuple[tuple[
     odds = {label: math.exp(SHARPNESS * (scores[label] - top)) for label in labels}
     total = sum(odds.values())
     return tuple(sorted(((label, odd / total) for label, odd in odds.items()), key=lambda pair: -pair[1]))
+
+
+@lru_cache(maxsize=KEPT_STEMS)
+def _shown(word: str) -> tuple[str, ...]:
+    """Stems of what a word shows."""
+    return tuple(_stems(observed(word)))
 
 
 def _stems(text: str) -> list[str]:

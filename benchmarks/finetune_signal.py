@@ -27,7 +27,7 @@ from dspy_reflex.clock import now
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.evalset.load import load_evalset
 from dspy_reflex.files import write_atomic
-from dspy_reflex.finetune.formats.registry import FORMATS
+from dspy_reflex.finetune.formats.registry import format_of
 from dspy_reflex.finetune.plan import Plan
 from dspy_reflex.finetune.rows.answers import question
 from dspy_reflex.optimize.modules import RootCauseClassifier
@@ -80,34 +80,32 @@ def exported(train: Sequence[LabelledFailure], folder: Path) -> list[Exported]:
         act = Act("the data set", "labelled in datasets/failures")
         for place, row in enumerate(train):
             label(store, f"evt_{place:06}", str(row.root_cause), act, TAXONOMY.labels)
-        plan = Plan(tasks=("classify",), validation=0)
-        export(store, plan, guard_for([]), FORMATS["trl"], folder / "out", licence="mit")
+        plan = Plan(tasks=("classify",), split=0)
+        export(store, plan, guard_for([]), format_of("trl"), folder / "out", licence="mit")
     lines = (folder / "out" / "data" / "sft" / "train.jsonl").read_text().splitlines()
     return [_learned(json.loads(line)) for line in lines]
 
 
 def scored(learned: Sequence[Exported], test: Sequence[LabelledFailure]) -> dict[str, Any]:
     """Macro-F1 of each on the test split."""
-    gold, families = [str(row.root_cause) for row in test], [row.family for row in test]
+    gold, units = [str(row.root_cause) for row in test], [row.unit for row in test]
     guide = library.find("root_cause", ANY_MODEL)
     asked = [question(guide, cause_inputs(row.failure.model_dump()))[-1].content for row in test]
     classify = tfidf_logistic_regression([row.question for row in learned], [row.label for row in learned])
     plain = publish(RootCauseClassifier(TAXONOMY), model=connect("offline").name)
-    uncompiled = cause_answers(
-        Contender("uncompiled", "uncompiled", plain, connect("offline")), test, 1, lambda _: None
-    )
+    uncompiled = cause_answers(Contender("uncompiled", "uncompiled", plain, connect("offline")), test, 1, lambda: None)
     most = Counter(row.label for row in learned).most_common(1)[0][0]
     answers: Mapping[str, list[str | None]] = {
         "TF-IDF + logistic regression on the exported rows": [classify(one)[0] for one in asked],
-        "uncompiled program, offline": [one.root_cause for one in uncompiled],
+        "uncompiled program, offline": [one.label for one in uncompiled],
         "constant": [most] * len(gold),
     }
     table = [
-        {"name": name, "macro_f1": macro_f1(gold, told), "interval": interval(gold, told, families)}
+        {"name": name, "macro_f1": macro_f1(gold, told), "interval": interval(gold, told, units)}
         for name, told in answers.items()
     ]
     first = answers["TF-IDF + logistic regression on the exported rows"]
-    leads = {name: difference_interval(gold, first, told, families) for name, told in list(answers.items())[1:]}
+    leads = {name: difference_interval(gold, first, told, units) for name, told in list(answers.items())[1:]}
     return {"benchmark": "finetune_signal", "rows": len(learned), "n": len(gold), "scores": table, "leads": leads}
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import orjson
 
@@ -20,6 +20,8 @@ WORDS = 13
 """A run of so many words in common is no chance (GPT-3, arXiv 2005.14165, appendix C)."""
 _WORD = re.compile(r"\w+")
 
+Seen = Literal["held out", "train", "never"]
+
 
 class Guard:
     """Knows eval sets by the runs of words in them; the texts themselves are not kept."""
@@ -28,23 +30,22 @@ class Guard:
         """Read the splits of these eval sets.
 
         Raises:
-            DatasetError: A file cannot be read.
+            DatasetError: There is no split in a folder, or one cannot be read.
         """
-        places = list(folders)
+        places = [_checked(folder) for folder in folders]
         self._train = set(chain.from_iterable(map(_marks, _texts(places, (TRAIN,)))))
         # What train says as well is a turn of phrase of the set, and no sign of a held-out failure.
         self._held_out = set(chain.from_iterable(map(_marks, _texts(places, HELD_OUT)))) - self._train
 
-    def is_held_out(self, text: str) -> bool:
-        """Whether a text repeats a failure that is kept for measuring."""
-        return not self._held_out.isdisjoint(_marks(text))
+    def seen(self, *texts: str) -> Seen:
+        """Where a text of these was seen before: in what is kept for measuring, in a train split, or nowhere."""
+        marks = set(chain.from_iterable(map(_marks, texts)))
+        if not self._held_out.isdisjoint(marks):
+            return "held out"
+        return "never" if self._train.isdisjoint(marks) else "train"
 
-    def is_known(self, text: str) -> bool:
-        """Whether a text repeats a failure of a train split, which may be trained on and is said."""
-        return not self._train.isdisjoint(_marks(text))
 
-
-def text_of(failure: dict[str, Any]) -> str:
+def text_of(failure: Mapping[str, Any]) -> str:
     """What a failure says, as the guard compares it."""
     return "\n".join(as_text(failure.get(name)) for name in ("task", "actual_outcome", "context"))
 
@@ -56,6 +57,12 @@ def _marks(text: str) -> Iterator[int]:
         return iter(())
     runs = (tuple(words[start : start + WORDS]) for start in range(max(1, len(words) - WORDS + 1)))
     return map(hash, runs)
+
+
+def _checked(folder: Path) -> Path:
+    if not any((folder / f"{split}.jsonl").is_file() for split in (TRAIN, *HELD_OUT)):
+        raise DatasetError(f"{folder}: is no eval set, it has none of train, val or test.jsonl; check --eval-set")
+    return folder
 
 
 def _texts(folders: Iterable[Path], splits: Iterable[str]) -> Iterator[str]:
@@ -70,6 +77,10 @@ def _lines(file: Path) -> Iterator[str]:
     try:
         with file.open("rb") as lines:
             for line in lines:
-                yield text_of(cast("dict[str, Any]", orjson.loads(line)))
+                row = cast("dict[str, Any]", orjson.loads(line))
+                yield text_of(row)
+                # What labellers wrote would tell a model the answers.
+                yield as_text(row.get("expected_outcome"))
+                yield as_text(row.get("reference_rule"))
     except (OSError, orjson.JSONDecodeError, AttributeError) as error:
         raise DatasetError(f"{file}: cannot be read as an eval set ({error}); check --eval-set") from error

@@ -9,30 +9,50 @@ from typing import Any, cast
 
 from sqlalchemy import Connection
 
+from dspy_reflex.finetune.families import mechanism
 from dspy_reflex.finetune.row import Turn
 from dspy_reflex.records.diagnosis import PERSON, Diagnosis
 from dspy_reflex.records.outcome import LoggedFailure
-from dspy_reflex.records.review import FiledProposal, Review, State
-from dspy_reflex.store.diagnoses import Diagnosed, by_program, current
+from dspy_reflex.records.review import STANDING, FiledProposal, Review, State
+from dspy_reflex.store.behind import diagnosis_ids
+from dspy_reflex.store.diagnoses import by_program, current
 from dspy_reflex.store.outcomes import failures_of
 from dspy_reflex.store.proposals import find, reviews_of
 
-APPROVED: tuple[State, ...] = ("approved", "applied", "kept")
+APPROVED: tuple[State, ...] = ("approved", *STANDING)
 """States of rules that may be taught."""
 REFUSED: tuple[State, ...] = ("rejected",)
 """States of rules that are only ever the worse of two."""
-AT_ONCE = 1000
+AT_ONCE = 500
 """Failures read at a time."""
 
 
 @dataclass(frozen=True)
+class Correction:
+    """What a reviewer says should have been done."""
+
+    asked: tuple[Turn, ...]
+    """The question as they tell it; empty if they tell none."""
+    answer: tuple[Turn, ...]
+    """The right answer; of several turns, what went on between user and assistant."""
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """All that was written."""
+        return (*self.asked, *self.answer)
+
+
+@dataclass(frozen=True)
 class Case:
-    """One failure behind a rule, and what should have been done instead."""
+    """One failure, what is said of it, and what should have been done instead."""
 
     failure: LoggedFailure
     diagnosis: Diagnosis | None
-    correction: tuple[Turn, ...] | None
+    diagnosis_id: str
+    correction: Correction | None = None
     """None where nobody wrote it down."""
+    marked: tuple[str, ...] = ()
+    """What a reader of its rows should know."""
 
 
 @dataclass(frozen=True)
@@ -40,69 +60,94 @@ class Decided:
     """A rule that was decided on."""
 
     proposal: FiledProposal
-    reviews: tuple[Review, ...]
-    cases: tuple[Case, ...]
+    review: Review | None
+    """The act that decided."""
+    written: Any
+    """What the reviewer wrote that should have been done, of one failure or of all."""
+    family: str = ""
+    """What is learned together with it."""
 
     @property
-    def family(self) -> str:
-        """What is learned together: target, cause and symptom."""
-        told = self.proposal
-        return f"{told.agent_id}|{told.proposal.root_cause}|{told.symptom}"
+    def id(self) -> str:
+        """Of its proposal."""
+        return self.proposal.id
+
+    @property
+    def text(self) -> str:
+        """The rule as it stands."""
+        return self.proposal.rule
+
+    @property
+    def mechanism(self) -> str:
+        """What it is against, and for whom."""
+        return mechanism(self.proposal)
+
+    @property
+    def against(self) -> tuple[str, str]:
+        """Cause and symptom."""
+        return self.proposal.proposal.root_cause, self.proposal.symptom
 
     @property
     def approved(self) -> bool:
         """Whether it may be taught."""
         return self.proposal.state in APPROVED
 
-    @property
-    def review(self) -> Review | None:
-        """The act that decided."""
-        return self.reviews[-1] if self.reviews else None
 
-
-@dataclass(frozen=True)
-class Known:
-    """A failure whose root cause a person named."""
-
-    failure: LoggedFailure
-    diagnosis: Diagnosis
-    family: str
-    """What is learned together with it."""
-
-
-def decided(
-    connection: Connection, *, since: datetime | None = None, rules: Sequence[str] | None = None
-) -> list[Decided]:
-    """Rules that were approved or rejected, oldest first; those that were reverted or retired are not among them.
-
-    Args:
-        connection: In a transaction.
-        since: Only rules decided on at or after this.
-        rules: Only these proposals, by id.
-    """
-    found = [one for one in find(connection, (*APPROVED, *REFUSED)) if rules is None or one.id in rules]
+def decided(connection: Connection) -> list[Decided]:
+    """Rules that were approved or rejected, oldest first; those that were reverted or retired are not among them."""
+    found = find(connection, (*APPROVED, *REFUSED))
     said: dict[str, list[Review]] = {}
     for review in reviews_of(connection, [one.id for one in found]):
         said.setdefault(review.proposal_id, []).append(review)
-    told = [_decided(connection, one, said.get(one.id, [])) for one in found]
-    return [one for one in told if since is None or (one.review and one.review.at >= since)]
+    return [_decided(one, said.get(one.id, [])) for one in found]
 
 
-def corrections(value: Any, failure_id: str) -> tuple[Turn, ...] | None:
+def cases(connection: Connection, rule: Decided) -> Iterator[Case]:
+    """The failures behind a rule that are still there, in its order, read a page at a time."""
+    ids = rule.proposal.proposal.failure_ids
+    for start in range(0, len(ids), AT_ONCE):
+        page = ids[start : start + AT_ONCE]
+        said, named = current(connection, page), diagnosis_ids(connection, page)
+        for one in failures_of(connection, page):
+            yield Case(one, said.get(one.id), named.get(one.id, ""), correction_of(rule.written, one.id))
+
+
+def known(connection: Connection, *, since: datetime | None = None) -> Iterator[Case]:
+    """Failures whose cause a person named, since then, by id, read a page at a time."""
+    last = ""
+    while True:
+        found = by_program(connection, PERSON, after=last, since=since, limit=AT_ONCE)
+        named = diagnosis_ids(connection, [one.failure.id for one in found])
+        yield from (Case(one.failure, one.diagnosis, named[one.failure.id]) for one in found)
+        if len(found) < AT_ONCE:
+            return
+        last = found[-1].failure.id
+
+
+def correction_of(value: Any, failure_id: str) -> Correction | None:
     """What a reviewer wrote of a failure: one text for all, a conversation, or one of either by failure id.
 
     Returns:
-        The turns to be imitated, of which the last is the assistant's; None if nothing of use was written.
+        None if nothing of use was written: no text, or no conversation in which user and assistant take turns and the
+        assistant has the last word.
     """
     if isinstance(value, Mapping):
-        return corrections(cast("Mapping[str, Any]", value).get(failure_id), failure_id)
+        return correction_of(cast("Mapping[str, Any]", value).get(failure_id), failure_id)
     if isinstance(value, str):
-        return (Turn("assistant", value),) if value.strip() else None
+        return Correction((), (Turn("assistant", value),)) if value.strip() else None
     if not isinstance(value, Sequence):
         return None
-    turns = [_turn(one) for one in cast("Sequence[Any]", value)]
-    whole = tuple(turn for turn in turns if turn is not None)
-    return whole if whole and len(whole) == len(turns) and whole[-1].role == "assistant" else None
+    turns = [turn for turn in map(_turn, cast("Sequence[Any]", value)) if turn]
+    return _conversation(turns) if len(turns) == len(cast("Sequence[Any]", value)) else None
+
+
+def _conversation(turns: Sequence[Turn]) -> Correction | None:
+    first = next((place for place, one in enumerate(turns) if one.role == "assistant"), len(turns))
+    asked, answer = tuple(turns[:first]), tuple(turns[first:])
+    questions = [one.role for one in asked]
+    roles = ["assistant" if place % 2 == 0 else "user" for place in range(len(answer))]
+    in_turns = [one.role for one in answer] == roles and len(answer) % 2 == 1
+    return Correction(asked, answer) if in_turns and questions in ([], ["user"], ["system", "user"]) else None
 
 
 def _turn(value: Any) -> Turn | None:
@@ -115,25 +160,6 @@ def _turn(value: Any) -> Turn | None:
     return Turn(role, content)
 
 
-def _decided(connection: Connection, proposal: FiledProposal, reviews: Sequence[Review]) -> Decided:
-    ids = proposal.proposal.failure_ids
-    said = current(connection, ids)
+def _decided(proposal: FiledProposal, reviews: Sequence[Review]) -> Decided:
     written = next((one.correction for one in reversed(reviews) if one.correction is not None), None)
-    cases = [Case(one, said.get(one.id), corrections(written, one.id)) for one in failures_of(connection, ids)]
-    return Decided(proposal, tuple(reviews), tuple(cases))
-
-
-def known(connection: Connection, *, since: datetime | None = None) -> Iterator[Known]:
-    """Failures whose cause a person named, oldest first, read a page at a time."""
-    last = ""
-    while True:
-        found = by_program(connection, PERSON, after=last, since=since, limit=AT_ONCE)
-        yield from (Known(one.failure, one.diagnosis, _repeats(one)) for one in found)
-        if len(found) < AT_ONCE:
-            return
-        last = found[-1].failure.id
-
-
-def _repeats(one: Diagnosed) -> str:
-    """Repeats of one failure have the same signature."""
-    return f"{one.failure.agent_id}|{one.diagnosis.signature}"
+    return Decided(proposal, reviews[-1] if reviews else None, written)

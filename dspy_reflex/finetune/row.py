@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import orjson
 
@@ -13,6 +13,7 @@ Kind = Literal["sft", "preference", "unpaired", "rewarded"]
 """What a trainer does with a row: imitate, prefer one of two, like or dislike, or weigh by reward."""
 Task = Literal["behave", "classify", "propose", "self_edit"]
 """What is learned: to behave as corrected, to name a root cause, to write a rule, to state what to prefer."""
+TASKS: tuple[Task, ...] = get_args(Task)
 Split = Literal["train", "validation"]
 
 
@@ -30,27 +31,32 @@ class Turn:
 class Lineage:
     """What a row rests on; empty where there is no such thing."""
 
-    failure: str = ""
-    diagnosis: str = ""
-    """Program that named the cause, or `person`."""
-    proposal: str = ""
+    failures: tuple[str, ...] = ()
+    """Those whose words are in the row."""
+    diagnoses: tuple[str, ...] = ()
+    proposals: tuple[str, ...] = ()
+    """The rule that is taught, first; then others whose words are in the row."""
     review: str = ""
-    program: str = ""
-    """Program and version that proposed the rule."""
+    """The act in which a person approved the rule, or rejected it."""
+    programs: tuple[str, ...] = ()
+    """What named the causes and wrote the rule, with versions; `person` where one named a cause."""
     rule_sha256: str = ""
-    """Of the rule's text as approved: its version."""
+    """Of the rule's text as it stands: its version."""
     marked: tuple[str, ...] = ()
     """What a reader should know, such as `eval set: train`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is asked, and one answer, or two, to it."""
+    """What is asked, and one answer, or two, to it.
+
+    A question is nothing or a system prompt first, then user and assistant in turns, with the user last. An answer goes on
+    in turns and ends with the assistant. Only what is imitated or rewarded has answers of several turns.
+    """
 
     kind: Kind
     task: Task
     prompt: tuple[Turn, ...]
-    """Ends with what is to be answered."""
     answer: tuple[Turn, ...]
     """What is to be imitated or preferred; the one answer of an unpaired row."""
     lineage: Lineage
@@ -61,18 +67,23 @@ class Row:
     label: bool | None = None
     """Of an unpaired row: whether the answer is a good one."""
     split: Split = "train"
-    id: str = field(default="")
-    """`row_` and 16 hex digits of what the row says and rests on: the same row has the same id in every export."""
+    id: str = ""
+    """`row_` and 16 hex digits of what the row says: the same words have the same id in every export."""
 
     def identified(self) -> Row:
         """The row with its id."""
-        said = [self.kind, self.task, self.prompt, self.answer, self.rejected, self.label, self.lineage]
+        said = [self.kind, self.task, self.prompt, self.answer, self.rejected, self.label]
         digest = hashlib.sha256(orjson.dumps(said)).hexdigest()
         return replace(self, id=f"row_{digest[:16]}")
 
+    @property
+    def number(self) -> int:
+        """The id as a number, which takes less room."""
+        return number_of(self.id)
+
 
 def number_of(row_id: str) -> int:
-    """An id as a number, which takes less room.
+    """An id as a number.
 
     Raises:
         ValueError: It is none.

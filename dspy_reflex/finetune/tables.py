@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import Any
 
 from dspy_reflex.errors import MissingExtraError
 from dspy_reflex.finetune.formats.base import Said
-from dspy_reflex.finetune.formats.parquet import PARQUET
-from dspy_reflex.finetune.row import Row
+from dspy_reflex.finetune.formats.parquet import FORMAT as PARQUET
+from dspy_reflex.finetune.row import Lineage, Row
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,13 @@ class TrainingRows:
 
 def _plain(row: Row) -> dict[str, Any]:
     said = Said(row.prompt, row.answer, row.rejected, row.label)
-    lineage = {**asdict(row.lineage), "marked": list(row.lineage.marked)}
+    lineage = {name: [*one] if isinstance(one, tuple) else one for name, one in _fields(row.lineage)}
     place = {"id": row.id, "kind": row.kind, "task": row.task, "split": row.split}
     return {**place, **PARQUET.shapes[row.kind].write(said), "lineage": lineage}
+
+
+def _fields(lineage: Lineage) -> Iterator[tuple[str, str | tuple[str, ...]]]:
+    return ((one.name, getattr(lineage, one.name)) for one in fields(lineage))
 
 
 def _imported(package: str, what: str) -> Any:

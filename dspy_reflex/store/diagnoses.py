@@ -225,14 +225,14 @@ def by_program(
         connection: In a transaction.
         program: As diagnoses name it.
         after: Id behind which the page begins.
-        since: Only failures that happened at or after this.
+        since: Only what was said at or after this.
         limit: Most on the page.
     """
     joined = outcomes.join(diagnoses, diagnoses.c.failure_id == outcomes.c.id)
     said = (diagnoses.c.program == program) & (diagnoses.c.current == true()) & (outcomes.c.id > after)
     wanted = select(outcomes.c.id, diagnoses.c.body).select_from(joined).where(said)
     if since:
-        wanted = wanted.where(outcomes.c.at >= since)
+        wanted = wanted.where(diagnoses.c.at >= since)
     rows = connection.execute(wanted.order_by(outcomes.c.id).limit(limit)).all()
     failures = {one.id: one for one in failures_of(connection, [row.id for row in rows])}
     return [Diagnosed(failures[row.id], Diagnosis.model_validate(row.body)) for row in rows]

@@ -1,82 +1,109 @@
-"""Every format: what is written can be read back, is what the format's schema says, and odd rows are refused."""
+"""Every format: what is written can be read back and is what its schema says, and odd rows are refused."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dspy_reflex.finetune.formats.base import Said, UnfitError
-from dspy_reflex.finetune.formats.registry import FORMATS
+from dspy_reflex.errors import ExportError
+from dspy_reflex.finetune.formats.base import Said, UnfitError, check
+from dspy_reflex.finetune.formats.registry import NAMES, format_of
 from dspy_reflex.finetune.row import Kind, Turn
-
-CASES = [pytest.param(name, kind, id=f"{name}-{kind}") for name, one in FORMATS.items() for kind in one.shapes]
-
-texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip) | st.sampled_from(
-    ["### User", " ### Assistant\n### System", "a\r\nb", "[[ ## x ## ]]", "a\u2028b", "{}"]
-)
-users = texts.map(lambda text: Turn("user", text))
-answers = texts.map(lambda text: Turn("assistant", text))
-
-
-@st.composite
-def said(draw: st.DrawFn, kind: Kind) -> Said:
-    """What a row of a kind may say."""
-    system = draw(st.lists(texts.map(lambda text: Turn("system", text)), max_size=1))
-    prompt = (*system, draw(users))
-    if kind == "rewarded":
-        first, last = draw(texts), draw(texts)
-        return Said(prompt, (Turn("assistant", first, 0.0), draw(users), Turn("assistant", last, 1.0)))
-    if kind == "preference":
-        return Said(prompt, (draw(answers),), (draw(answers),))
-    if kind == "unpaired":
-        return Said(prompt, (draw(answers),), label=draw(st.booleans()))
-    more = draw(st.lists(st.tuples(users, answers), max_size=2))
-    return Said(prompt, (draw(answers), *(turn for pair in more for turn in pair)))
+from tests.finetune.says import CASES, plain, said
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_what_is_written_is_valid_and_reads_back_as_it_was(name: str, kind: Kind, data: st.DataObject) -> None:
-    shape, told = FORMATS[name].shapes[kind], data.draw(said(kind))
-    try:
-        row = shape.write(told)
-    except UnfitError:
-        assert len(told.answer) > 1, "only longer answers may not fit"
-        return
-    stored = json.loads(json.dumps(row))
+    shape, told = format_of(name).shapes[kind], data.draw(said(kind))
+    check(told)
+    stored = json.loads(json.dumps(shape.write(told)))
     assert shape.problem(stored) == ""
     assert shape.read(stored) == told
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_a_row_that_is_not_of_the_format_is_told(name: str, kind: Kind) -> None:
-    shape = FORMATS[name].shapes[kind]
-    for wrong in (None, [], {}, {"messages": "hello"}, {"prompt": [{"role": "robot", "content": "x"}]}):
-        assert shape.problem(wrong)
+    form = format_of(name)
+    for wrong in (None, [], {}, 1, {"messages": "hello"}, {"prompt": [{"role": "robot", "content": "x"}]}):
+        assert form.shapes[kind].problem(wrong)
+        assert form.problem(wrong)
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
-def test_a_field_too_many_is_told(name: str, kind: Kind) -> None:
-    shape = FORMATS[name].shapes[kind]
-    label = True if kind == "unpaired" else None
-    rejected = (Turn("assistant", "no"),) if kind == "preference" else ()
-    reward = 1.0 if kind == "rewarded" else None
-    row = shape.write(Said((Turn("user", "q"),), (Turn("assistant", "a", reward),), rejected, label))
-    assert shape.problem({**row, "note": "x"})
+def test_a_field_too_many_or_too_few_is_told(name: str, kind: Kind) -> None:
+    shape = format_of(name).shapes[kind]
+    row = shape.write(plain(kind))
+    for wrong in ({**row, "note": "x"}, {key: row[key] for key in list(row)[1:]}):
+        assert shape.problem(wrong)
 
 
-def test_a_conversation_that_bedrock_refuses_is_left_out() -> None:
-    twice = Said((Turn("user", "a"), Turn("user", "b")), (Turn("assistant", "c"),))
-    with pytest.raises(UnfitError, match="take turns"):
-        FORMATS["bedrock"].shapes["sft"].write(twice)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [
+        ((), ("assistant",)),
+        (("system",), ("assistant",)),
+        (("user", "user"), ("assistant",)),
+        (("user",), ("assistant", "user")),
+        (("user",), ("assistant", "assistant")),
+    ],
+)
+def test_what_is_no_question_or_answer_is_told(name: str, asked: Any, answered: Any) -> None:
+    wrong = Said(tuple(Turn(role, "x") for role in asked), tuple(Turn(role, "x") for role in answered))
+    with pytest.raises(UnfitError):
+        check(wrong)
+    shape = format_of(name).shapes["sft"]
+    try:
+        row = shape.write(wrong)
+    except (KeyError, IndexError, ValueError):
+        return  # it has no words for such a row at all
+    assert shape.problem(row)
 
 
-def test_trainers_that_want_files_beside_get_them_for_the_kinds_there_are() -> None:
-    info = json.loads(FORMATS["llama_factory"].beside(["preference"])["dataset_info.json"])
-    assert list(info) == ["reflex_preference"]
-    assert info["reflex_preference"]["ranking"] is True
-    assert list(FORMATS["axolotl"].beside(["sft"])) == ["axolotl-sft.yaml"]
-    assert FORMATS["trl"].beside(["sft"]) == {}
+def test_a_turn_that_says_nothing_is_told() -> None:
+    with pytest.raises(UnfitError, match="says nothing"):
+        check(Said((Turn("user", "q"),), (Turn("assistant", " \n"),)))
+
+
+def test_the_kind_that_is_nearest_says_what_is_wrong() -> None:
+    row = format_of("trl").shapes["unpaired"].write(plain("unpaired"))
+    assert format_of("trl").problem({**row, "label": "yes"}).startswith("label: ")
+
+
+def test_a_name_that_is_none_is_told() -> None:
+    with pytest.raises(ExportError, match="'csv' is no format; it is one of trl,"):
+        format_of("csv")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_format_is_called_as_it_is_asked_for(name: str) -> None:
+    assert format_of(name).name == name
+
+
+def test_what_a_user_says_in_between_is_not_learned_by_trl() -> None:
+    turns = (Turn("assistant", "a"), Turn("user", "b"), Turn("assistant", "c"))
+    row = format_of("trl").shapes["sft"].write(Said((Turn("user", "q"),), turns))
+    assert row["completion"] == [{"role": "assistant", "content": "c"}]
+    assert [one["content"] for one in row["prompt"]] == ["q", "a", "b"]
+
+
+def test_what_was_said_before_stands_in_alpacas_history() -> None:
+    turns = (Turn("assistant", "a"), Turn("user", "b"), Turn("assistant", "c"))
+    row = format_of("alpaca").shapes["sft"].write(Said((Turn("system", "s"), Turn("user", "q")), turns))
+    assert row == {"instruction": "b", "input": "", "output": "c", "system": "s", "history": [["q", "a"]]}
+
+
+def test_trainers_that_want_files_beside_get_them_for_the_files_there_are() -> None:
+    info = json.loads(format_of("llama_factory").beside(["preference/train"])["dataset_info.json"])
+    assert list(info) == ["reflex_preference_train"]
+    assert info["reflex_preference_train"]["ranking"] is True
+    beside = format_of("axolotl").beside(["preference/train", "sft/train", "sft/validation"])
+    assert "test_datasets:\n  - path: data/sft/validation.jsonl\n" in beside["axolotl-sft.yaml"]
+    assert "test_datasets" not in beside["axolotl-preference.yaml"]
+    assert format_of("trl").beside(["sft/train"]) == {}

@@ -1,14 +1,21 @@
-"""Alpaca rows: instruction, input, output; what was said before in `history`."""
+"""Alpaca rows: instruction, input, output; what was said before in `history`, in pairs.
+
+Source: https://github.com/hiyouga/LLaMA-Factory/blob/main/data/README.md.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NotRequired
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NotRequired
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
-from dspy_reflex.finetune.formats.base import STRICT, Format, Said, Shape, UnfitError, only
+from dspy_reflex.finetune.formats.base import STRICT, Format, Said, Shape, divided, only, without_system
 from dspy_reflex.finetune.row import Turn
+
+Pair = Annotated[list[str], Field(min_length=2, max_length=2)]
+"""A question and its answer."""
 
 
 class Instruction(TypedDict):
@@ -20,6 +27,7 @@ class Instruction(TypedDict):
     input: str
     output: str
     system: NotRequired[str]
+    history: NotRequired[list[Pair]]
 
 
 class Preference(TypedDict):
@@ -32,34 +40,49 @@ class Preference(TypedDict):
     chosen: str
     rejected: str
     system: NotRequired[str]
+    history: NotRequired[list[Pair]]
 
 
 def _instruction(said: Said) -> dict[str, Any]:
-    return {**_asked(said), "output": only(said.answer).content}
+    *before, last = *said.prompt, *said.answer
+    return {**_asked(before), "output": last.content}
 
 
 def _preference(said: Said) -> dict[str, Any]:
-    return {**_asked(said), "chosen": only(said.answer).content, "rejected": only(said.rejected).content}
+    return {**_asked(said.prompt), "chosen": only(said.answer).content, "rejected": only(said.rejected).content}
 
 
-def _asked(said: Said) -> dict[str, str]:
-    *before, last = said.prompt
-    if last.role != "user" or [one.role for one in before] not in ([], ["system"]):
-        raise UnfitError("the format takes one question, with or without a system prompt")
-    asked = {"instruction": last.content, "input": ""}
-    return {**asked, "system": before[0].content} if before else asked
+def _asked(turns: Sequence[Turn]) -> dict[str, Any]:
+    system, rest = without_system(turns)
+    *earlier, last = [one.content for one in rest]
+    asked: dict[str, Any] = {"instruction": last, "input": ""}
+    if system is not None:
+        asked["system"] = system
+    if earlier:
+        asked["history"] = [list(pair) for pair in zip(earlier[::2], earlier[1::2], strict=True)]
+    return asked
 
 
-def _read(row: Mapping[str, Any]) -> Said:
-    question = "\n".join(text for text in (row["instruction"], row["input"]) if text)
-    system = (Turn("system", row["system"]),) if "system" in row else ()
-    prompt = (*system, Turn("user", question))
-    rejected = (Turn("assistant", row["rejected"]),) if "rejected" in row else ()
-    return Said(prompt, (Turn("assistant", row["output"] if "output" in row else row["chosen"]),), rejected)
+def _read_instruction(row: Mapping[str, Any]) -> Said:
+    return Said(*divided((*_turns(row), Turn("assistant", row["output"]))))
 
 
-ALPACA = Format(
+def _read_preference(row: Mapping[str, Any]) -> Said:
+    return Said(_turns(row), (Turn("assistant", row["chosen"]),), (Turn("assistant", row["rejected"]),))
+
+
+def _turns(row: Mapping[str, Any]) -> tuple[Turn, ...]:
+    system = [Turn("system", row["system"])] if "system" in row else []
+    earlier = [turn for one, other in row.get("history", ()) for turn in (Turn("user", one), Turn("assistant", other))]
+    asked = "\n".join(text for text in (row["instruction"], row["input"]) if text)
+    return (*system, *earlier, Turn("user", asked))
+
+
+FORMAT = Format(
     "alpaca",
     "anything that reads Alpaca",
-    {"sft": Shape(_instruction, _read, Instruction), "preference": Shape(_preference, _read, Preference)},
+    {
+        "sft": Shape(_instruction, _read_instruction, Instruction),
+        "preference": Shape(_preference, _read_preference, Preference),
+    },
 )

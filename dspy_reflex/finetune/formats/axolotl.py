@@ -10,28 +10,19 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from dspy_reflex.finetune.formats.base import STRICT, Format, Message, Said, Shape, messages, only, turns
+from dspy_reflex.finetune.formats.base import STRICT, Answer, Format, Message, Said, Shape, messages, only, turns
 from dspy_reflex.finetune.formats.trl_messages import CONVERSATIONS
-from dspy_reflex.finetune.row import Kind, Turn
 
-SNIPPETS: Mapping[Kind, str] = {
-    "sft": """datasets:
-  - path: data/sft/train.jsonl
-    ds_type: json
-    type: chat_template
-    field_messages: messages
-""",
-    "preference": """rl: dpo
-datasets:
-  - path: data/preference/train.jsonl
-    ds_type: json
-    split: train
-    type: chat_template.default
-    field_messages: messages
-    field_chosen: chosen
-    field_rejected: rejected
-""",
+USE = {"train": "datasets", "validation": "test_datasets"}
+SETTINGS = {
+    "sft": ("", "    type: chat_template\n    field_messages: messages\n"),
+    "preference": (
+        "rl: dpo\n",
+        "    type: chat_template.default\n"
+        "    field_messages: messages\n    field_chosen: chosen\n    field_rejected: rejected\n",
+    ),
 }
+"""Of each kind: what stands at the top of a configuration, and at every file."""
 
 
 class Preference(TypedDict):
@@ -40,8 +31,8 @@ class Preference(TypedDict):
     __pydantic_config__ = STRICT  # type: ignore[misc]
 
     messages: list[Message]
-    chosen: Message
-    rejected: Message
+    chosen: Answer
+    rejected: Answer
 
 
 def _preference(said: Said) -> dict[str, Any]:
@@ -50,20 +41,21 @@ def _preference(said: Said) -> dict[str, Any]:
 
 
 def _read(row: Mapping[str, Any]) -> Said:
-    return Said(turns(row["messages"]), _one(row["chosen"]), _one(row["rejected"]))
+    return Said(turns(row["messages"]), turns([row["chosen"]]), turns([row["rejected"]]))
 
 
-def _one(said: Mapping[str, Any]) -> tuple[Turn, ...]:
-    return turns([said])
+PREFERENCES = Shape(_preference, _read, Preference)
 
 
-def _beside(kinds: Sequence[Kind]) -> Mapping[str, str]:
-    return {f"axolotl-{kind}.yaml": SNIPPETS[kind] for kind in kinds}
+def _beside(files: Sequence[str]) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for file in sorted(files):
+        kind, _, split = file.partition("/")
+        top, each = SETTINGS[kind]
+        said = f"{USE[split]}:\n  - path: data/{file}.jsonl\n    ds_type: json\n    split: train\n{each}"
+        name = f"axolotl-{kind}.yaml"
+        found[name] = found.get(name, top) + said
+    return found
 
 
-AXOLOTL = Format(
-    "axolotl",
-    "Axolotl's chat_template",
-    {"sft": CONVERSATIONS, "preference": Shape(_preference, _read, Preference)},
-    _beside,
-)
+FORMAT = Format("axolotl", "Axolotl's chat_template", {"sft": CONVERSATIONS, "preference": PREFERENCES}, _beside)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from dspy_reflex.finetune.row import Kind, Turn
+from dspy_reflex.finetune.row import Kind, Role, Turn
 
 STRICT = ConfigDict(extra="forbid", strict=True)
+ASKED = "a question has to be a system prompt, if any, then user and assistant in turns, and to end with the user"
+ANSWERED = "an answer has to begin and to end with the assistant, and the user to take turns with it"
 
 
 class UnfitError(Exception):
@@ -34,7 +36,7 @@ class Shape:
     """One kind of row in one format."""
 
     write: Callable[[Said], dict[str, Any]]
-    """What a trainer reads; raises `UnfitError` where the format has no words for it."""
+    """What a trainer reads, of a row that passes `check`; raises `UnfitError` where the format has no words for it."""
     read: Callable[[Mapping[str, Any]], Said]
     """The way back."""
     row: Any
@@ -44,13 +46,18 @@ class Shape:
     def _checker(self) -> TypeAdapter[Any]:
         return TypeAdapter(self.row)
 
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema of a written row."""
+        return self._checker.json_schema()
+
     def problem(self, row: object) -> str:
         """What is wrong with a written row; empty if nothing is."""
         try:
-            self.read(self._checker.validate_python(row))
+            check(self.read(self._checker.validate_python(row)))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+            return f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")
         except UnfitError as error:
             return str(error)
         return ""
@@ -74,10 +81,17 @@ class Format:
     about: str
     """Who takes it, in a line for people."""
     shapes: Mapping[Kind, Shape]
-    beside: Callable[[Sequence[Kind]], Mapping[str, str]] = field(default=lambda _: {})
-    """Files that the trainer wants beside the rows, by name: of these kinds."""
+    beside: Callable[[Sequence[str]], Mapping[str, str]] = field(default=lambda _: {})
+    """Files that the trainer wants beside the rows, by name: for these files of rows, as `sft/train`."""
     suffix: Literal["jsonl", "parquet"] = "jsonl"
     limits: Limits = field(default_factory=Limits)
+
+    def problem(self, row: object) -> str:
+        """What is wrong with a written row of any kind, as the kind sees it that has most of its fields; or nothing."""
+        keys = set(cast("dict[str, Any]", row)) if isinstance(row, dict) else set[str]()
+        nearest = max(self.shapes.values(), key=lambda shape: len(keys & set(shape.row.__annotations__)))
+        problems = [shape.problem(cast("object", row)) for shape in (nearest, *self.shapes.values())]
+        return "" if "" in problems else problems[0]
 
 
 class Message(TypedDict):
@@ -87,6 +101,29 @@ class Message(TypedDict):
 
     role: Literal["system", "user", "assistant"]
     content: str
+
+
+class Answer(TypedDict):
+    """A turn of the assistant."""
+
+    __pydantic_config__ = STRICT  # type: ignore[misc]
+
+    role: Literal["assistant"]
+    content: str
+
+
+def check(said: Said) -> None:
+    """Look whether question and answers are such, whatever the format.
+
+    Raises:
+        UnfitError: They are not.
+    """
+    _check_question([one.role for one in said.prompt])
+    _check_answer([one.role for one in said.answer])
+    if said.rejected:
+        _check_answer([one.role for one in said.rejected])
+    if not all(one.content.strip() for one in (*said.prompt, *said.answer, *said.rejected)):
+        raise UnfitError("a turn says nothing")
 
 
 def messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
@@ -99,17 +136,15 @@ def turns(said: Sequence[Mapping[str, Any]]) -> tuple[Turn, ...]:
     return tuple(Turn(one["role"], one["content"]) for one in said)
 
 
-def divided(said: Sequence[Mapping[str, Any]]) -> tuple[tuple[Turn, ...], tuple[Turn, ...]]:
-    """A conversation as question and answer: the answer begins behind the last turn before the first assistant's.
-
-    Raises:
-        UnfitError: Nobody asks, or nobody answers at the end.
-    """
-    whole = turns(said)
+def divided(whole: Sequence[Turn]) -> tuple[tuple[Turn, ...], tuple[Turn, ...]]:
+    """A conversation as question and answer: what is imitated begins with the first word of the assistant."""
     first = next((place for place, one in enumerate(whole) if one.role == "assistant"), len(whole))
-    if not any(one.role == "user" for one in whole[:first]) or not whole[first:] or whole[-1].role != "assistant":
-        raise UnfitError("a conversation has to begin with a question and to end with an answer")
-    return whole[:first], whole[first:]
+    return tuple(whole[:first]), tuple(whole[first:])
+
+
+def without_system(turns: Sequence[Turn]) -> tuple[str | None, Sequence[Turn]]:
+    """The system prompt, if there is one, and what follows it."""
+    return (turns[0].content, turns[1:]) if turns and turns[0].role == "system" else (None, turns)
 
 
 def only(answer: Sequence[Turn]) -> Turn:
@@ -121,3 +156,19 @@ def only(answer: Sequence[Turn]) -> Turn:
     if len(answer) != 1:
         raise UnfitError("the format takes answers of one turn only")
     return answer[0]
+
+
+def _check_question(roles: list[Role]) -> None:
+    asked = roles[1:] if roles[:1] == ["system"] else roles
+    if not _take_turns(asked, "user", "assistant"):
+        raise UnfitError(ASKED)
+
+
+def _check_answer(roles: list[Role]) -> None:
+    if not _take_turns(roles, "assistant", "user"):
+        raise UnfitError(ANSWERED)
+
+
+def _take_turns(roles: list[Role], first: Role, second: Role) -> bool:
+    """Whether the first begins and ends."""
+    return roles == [first, second] * (len(roles) // 2) + [first]

@@ -11,10 +11,9 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from dspy_reflex.finetune.formats.axolotl import Preference
-from dspy_reflex.finetune.formats.base import STRICT, Format, Message, Said, Shape, divided, messages, only, turns
+from dspy_reflex.finetune.formats.axolotl import PREFERENCES
+from dspy_reflex.finetune.formats.base import STRICT, Format, Message, Said, Shape, messages, only, turns
 from dspy_reflex.finetune.formats.trl_messages import CONVERSATIONS
-from dspy_reflex.finetune.row import Kind
 
 TAGS = {
     "role_tag": "role",
@@ -23,7 +22,7 @@ TAGS = {
     "assistant_tag": "assistant",
     "system_tag": "system",
 }
-COLUMNS: Mapping[Kind, dict[str, str]] = {
+COLUMNS = {
     "sft": {"messages": "messages"},
     "preference": {"messages": "messages", "chosen": "chosen", "rejected": "rejected"},
     "unpaired": {"messages": "messages", "kto_tag": "label"},
@@ -31,7 +30,7 @@ COLUMNS: Mapping[Kind, dict[str, str]] = {
 
 
 class Unpaired(TypedDict):
-    """For KTO."""
+    """For KTO: the last turn is what is liked or not."""
 
     __pydantic_config__ = STRICT  # type: ignore[misc]
 
@@ -39,39 +38,32 @@ class Unpaired(TypedDict):
     label: bool
 
 
-def _preference(said: Said) -> dict[str, Any]:
-    (chosen,), (rejected,) = messages([only(said.answer)]), messages([only(said.rejected)])
-    return {"messages": messages(said.prompt), "chosen": chosen, "rejected": rejected}
-
-
-def _read_preference(row: Mapping[str, Any]) -> Said:
-    return Said(turns(row["messages"]), turns([row["chosen"]]), turns([row["rejected"]]))
-
-
 def _unpaired(said: Said) -> dict[str, Any]:
-    return {"messages": messages([*said.prompt, *said.answer]), "label": said.label}
+    return {"messages": messages([*said.prompt, only(said.answer)]), "label": said.label}
 
 
 def _read_unpaired(row: Mapping[str, Any]) -> Said:
-    return Said(*divided(row["messages"]), label=row["label"])
+    whole = turns(row["messages"])
+    return Said(whole[:-1], whole[-1:], label=row["label"])
 
 
-def _beside(kinds: Sequence[Kind]) -> Mapping[str, str]:
-    info = {f"reflex_{kind}": _entry(kind) for kind in kinds}
+def _beside(files: Sequence[str]) -> Mapping[str, str]:
+    info = {f"reflex_{file.replace('/', '_')}": _entry(file) for file in files}
     return {"dataset_info.json": json.dumps(info, indent=2, sort_keys=True) + "\n"}
 
 
-def _entry(kind: Kind) -> dict[str, Any]:
-    told = {"file_name": f"data/{kind}/train.jsonl", "formatting": "sharegpt", "columns": COLUMNS[kind], "tags": TAGS}
+def _entry(file: str) -> dict[str, Any]:
+    kind = file.partition("/")[0]
+    told = {"file_name": f"data/{file}.jsonl", "formatting": "sharegpt", "columns": COLUMNS[kind], "tags": TAGS}
     return {**told, "ranking": True} if kind == "preference" else told
 
 
-LLAMA_FACTORY = Format(
+FORMAT = Format(
     "llama_factory",
     "LLaMA-Factory, with its dataset_info.json",
     {
         "sft": CONVERSATIONS,
-        "preference": Shape(_preference, _read_preference, Preference),
+        "preference": PREFERENCES,
         "unpaired": Shape(_unpaired, _read_unpaired, Unpaired),
     },
     _beside,

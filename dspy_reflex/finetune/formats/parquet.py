@@ -52,7 +52,7 @@ def _turns(said: Sequence[Mapping[str, Any]]) -> tuple[Turn, ...]:
 
 _PLAIN = Shape(_write, _read, Plain)
 
-PARQUET = Format(
+FORMAT = Format(
     "parquet",
     "pandas, Polars, DuckDB, Spark, and trainers of one's own",
     {"sft": _PLAIN, "preference": _PLAIN, "unpaired": _PLAIN, "rewarded": _PLAIN},

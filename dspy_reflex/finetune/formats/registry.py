@@ -1,23 +1,27 @@
-"""Every format, by name."""
+"""Every format by name. A format is imported when it is wanted, so that the command line knows the names for nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from dspy_reflex.finetune.formats.alpaca import ALPACA
-from dspy_reflex.finetune.formats.axolotl import AXOLOTL
-from dspy_reflex.finetune.formats.base import Format
-from dspy_reflex.finetune.formats.bedrock import BEDROCK
-from dspy_reflex.finetune.formats.dspy_chat import DSPY
-from dspy_reflex.finetune.formats.llama_factory import LLAMA_FACTORY
-from dspy_reflex.finetune.formats.openai import OPENAI
-from dspy_reflex.finetune.formats.parquet import PARQUET
-from dspy_reflex.finetune.formats.sharegpt import SHAREGPT
-from dspy_reflex.finetune.formats.trl import TRL
-from dspy_reflex.finetune.formats.trl_messages import TRL_MESSAGES
-from dspy_reflex.finetune.formats.trl_text import TRL_TEXT
+from dspy_reflex.errors import ExportError
 
-_ALL = (TRL, TRL_MESSAGES, TRL_TEXT, AXOLOTL, LLAMA_FACTORY, BEDROCK, OPENAI, SHAREGPT, ALPACA, DSPY, PARQUET)
+if TYPE_CHECKING:
+    from dspy_reflex.finetune.formats.base import Format
 
-FORMATS: Mapping[str, Format] = {one.name: one for one in _ALL}
-"""What `export --format` takes."""
+NAMES = (
+    "trl", "trl_messages", "trl_text", "axolotl", "llama_factory", "bedrock", "openai", "sharegpt", "alpaca", "dspy", "parquet",
+)  # fmt: skip
+"""What `export --format` takes; each has a module of its name here with a constant `FORMAT`."""
+
+
+def format_of(name: str) -> Format:
+    """The format of this name.
+
+    Raises:
+        ExportError: There is none.
+    """
+    if name not in NAMES:
+        raise ExportError(f"{name!r} is no format; it is one of {', '.join(NAMES)}")
+    return import_module(f"{__package__}.{name}").FORMAT

@@ -7,15 +7,17 @@ from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from dspy_reflex.finetune.formats.base import STRICT, Format, Said, Shape, UnfitError, divided, only
+from dspy_reflex.finetune.formats.base import STRICT, Format, Said, Shape, divided, only, without_system
 from dspy_reflex.finetune.row import Role, Turn
 
-NAMES: Mapping[Role, str] = {"system": "system", "user": "human", "assistant": "gpt"}
+NAMES: Mapping[Role, str] = {"user": "human", "assistant": "gpt"}
 ROLES: Mapping[str, Role] = {name: role for role, name in NAMES.items()}
 
 
 Message = TypedDict("Message", {"from": Literal["human", "gpt"], "value": str})
 Message.__pydantic_config__ = STRICT  # type: ignore[attr-defined]
+Answer = TypedDict("Answer", {"from": Literal["gpt"], "value": str})
+Answer.__pydantic_config__ = STRICT  # type: ignore[attr-defined]
 
 
 class Conversation(TypedDict):
@@ -34,8 +36,8 @@ class Preference(TypedDict):
 
     system: NotRequired[str]
     conversations: list[Message]
-    chosen: Message
-    rejected: Message
+    chosen: Answer
+    rejected: Answer
 
 
 def _conversation(said: Said) -> dict[str, Any]:
@@ -47,16 +49,12 @@ def _preference(said: Said) -> dict[str, Any]:
 
 
 def _talk(turns: Sequence[Turn]) -> dict[str, Any]:
-    first = turns[0] if turns and turns[0].role == "system" else None
-    rest = turns[1:] if first else turns
-    if [one.role for one in rest] != [("user", "assistant")[place % 2] for place in range(len(rest))]:
-        raise UnfitError("user and assistant have to take turns")
-    said = {"conversations": [_message(one) for one in rest]}
-    return {"system": first.content, **said} if first else said
+    system, rest = without_system(turns)
+    return {**({} if system is None else {"system": system}), "conversations": [_message(one) for one in rest]}
 
 
 def _read_conversation(row: Mapping[str, Any]) -> Said:
-    return Said(*divided([{"role": one.role, "content": one.content} for one in _turns(row)]))
+    return Said(*divided(_turns(row)))
 
 
 def _read_preference(row: Mapping[str, Any]) -> Said:
@@ -76,7 +74,11 @@ def _turn(said: Mapping[str, Any]) -> Turn:
     return Turn(ROLES[said["from"]], said["value"])
 
 
-CONVERSATIONS = Shape(_conversation, _read_conversation, Conversation)
-PREFERENCES = Shape(_preference, _read_preference, Preference)
-
-SHAREGPT = Format("sharegpt", "anything that reads ShareGPT", {"sft": CONVERSATIONS, "preference": PREFERENCES})
+FORMAT = Format(
+    "sharegpt",
+    "anything that reads ShareGPT",
+    {
+        "sft": Shape(_conversation, _read_conversation, Conversation),
+        "preference": Shape(_preference, _read_preference, Preference),
+    },
+)

@@ -10,16 +10,19 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from dspy_reflex.finetune.formats.base import STRICT, Format, Message, Said, Shape, messages, turns
+from dspy_reflex.finetune.formats.base import STRICT, Answer, Format, Message, Said, Shape, divided, messages, turns
 
 
 class Completion(TypedDict):
-    """For `SFTTrainer`: the loss is on the completion."""
+    """For `SFTTrainer`: the loss is on the completion.
+
+    Of an answer of several turns, that is the last: what the user says in between would be learned, too.
+    """
 
     __pydantic_config__ = STRICT  # type: ignore[misc]
 
     prompt: list[Message]
-    completion: list[Message]
+    completion: list[Answer]
 
 
 class Preference(TypedDict):
@@ -28,8 +31,8 @@ class Preference(TypedDict):
     __pydantic_config__ = STRICT  # type: ignore[misc]
 
     prompt: list[Message]
-    chosen: list[Message]
-    rejected: list[Message]
+    chosen: list[Answer]
+    rejected: list[Answer]
 
 
 class Unpaired(TypedDict):
@@ -38,12 +41,12 @@ class Unpaired(TypedDict):
     __pydantic_config__ = STRICT  # type: ignore[misc]
 
     prompt: list[Message]
-    completion: list[Message]
+    completion: list[Answer]
     label: bool
 
 
 def _completion(said: Said) -> dict[str, Any]:
-    return {"prompt": messages(said.prompt), "completion": messages(said.answer)}
+    return {"prompt": messages([*said.prompt, *said.answer[:-1]]), "completion": messages(said.answer[-1:])}
 
 
 def _preference(said: Said) -> dict[str, Any]:
@@ -52,20 +55,27 @@ def _preference(said: Said) -> dict[str, Any]:
 
 
 def _unpaired(said: Said) -> dict[str, Any]:
-    return {**_completion(said), "label": said.label}
+    return {"prompt": messages(said.prompt), "completion": messages(said.answer), "label": said.label}
 
 
-def _read(row: Mapping[str, Any]) -> Said:
-    answer = turns(row["completion" if "completion" in row else "chosen"])
-    return Said(turns(row["prompt"]), answer, turns(row.get("rejected", ())), row.get("label"))
+def _read_completion(row: Mapping[str, Any]) -> Said:
+    return Said(*divided(turns([*row["prompt"], *row["completion"]])))
 
 
-TRL = Format(
+def _read_preference(row: Mapping[str, Any]) -> Said:
+    return Said(turns(row["prompt"]), turns(row["chosen"]), turns(row["rejected"]))
+
+
+def _read_unpaired(row: Mapping[str, Any]) -> Said:
+    return Said(turns(row["prompt"]), turns(row["completion"]), label=row["label"])
+
+
+FORMAT = Format(
     "trl",
     "TRL's SFTTrainer, DPOTrainer and KTOTrainer; Unsloth",
     {
-        "sft": Shape(_completion, _read, Completion),
-        "preference": Shape(_preference, _read, Preference),
-        "unpaired": Shape(_unpaired, _read, Unpaired),
+        "sft": Shape(_completion, _read_completion, Completion),
+        "preference": Shape(_preference, _read_preference, Preference),
+        "unpaired": Shape(_unpaired, _read_unpaired, Unpaired),
     },
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from dspy_reflex.finetune.formats.base import STRICT, Format, Message, Said, Shape, divided, messages
+from dspy_reflex.finetune.formats.base import STRICT, Format, Message, Said, Shape, divided, messages, turns
 
 
 class Conversation(TypedDict):
@@ -28,9 +28,9 @@ def write(said: Said) -> dict[str, Any]:
 
 def read(row: Mapping[str, Any]) -> Said:
     """The way back."""
-    return Said(*divided(row["messages"]))
+    return Said(*divided(turns(row["messages"])))
 
 
 CONVERSATIONS = Shape(write, read, Conversation)
 
-TRL_MESSAGES = Format("trl_messages", "TRL's SFTTrainer, for the loss on whole conversations", {"sft": CONVERSATIONS})
+FORMAT = Format("trl_messages", "TRL's SFTTrainer, for the loss on whole conversations", {"sft": CONVERSATIONS})

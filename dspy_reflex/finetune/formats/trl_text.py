@@ -12,17 +12,18 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from dspy_reflex.finetune.formats.base import STRICT, Format, Said, Shape, UnfitError
+from dspy_reflex.finetune.formats.base import STRICT, Format, Said, Shape, UnfitError, divided
 from dspy_reflex.finetune.row import Role, Turn
 
 HEADS: Mapping[str, Role] = {"### System": "system", "### User": "user", "### Assistant": "assistant"}
+_HEAD_OF = {role: head for head, role in HEADS.items()}
 _TURN = re.compile(r"^(### (?:System|User|Assistant))\n", re.MULTILINE)
 _LOOKS = re.compile(r"^( *)(?=### (?:System|User|Assistant)$)", re.MULTILINE)
 _LOOKED = re.compile(r"^ ( *)(?=### (?:System|User|Assistant)$)", re.MULTILINE)
 
 
 class Completion(TypedDict):
-    """For `SFTTrainer`."""
+    """For `SFTTrainer`: the loss is on the completion, which is the last turn."""
 
     __pydantic_config__ = STRICT  # type: ignore[misc]
 
@@ -51,7 +52,7 @@ class Unpaired(TypedDict):
 
 
 def _completion(said: Said) -> dict[str, Any]:
-    return {"prompt": _text(said.prompt), "completion": _text(said.answer)}
+    return {"prompt": _text([*said.prompt, *said.answer[:-1]]), "completion": _text(said.answer[-1:])}
 
 
 def _preference(said: Said) -> dict[str, Any]:
@@ -59,17 +60,23 @@ def _preference(said: Said) -> dict[str, Any]:
 
 
 def _unpaired(said: Said) -> dict[str, Any]:
-    return {**_completion(said), "label": said.label}
+    return {"prompt": _text(said.prompt), "completion": _text(said.answer), "label": said.label}
 
 
-def _read(row: Mapping[str, Any]) -> Said:
-    answer = row["completion" if "completion" in row else "chosen"]
-    return Said(_turns(row["prompt"]), _turns(answer), _turns(row.get("rejected", "")), row.get("label"))
+def _read_completion(row: Mapping[str, Any]) -> Said:
+    return Said(*divided(_turns(row["prompt"] + row["completion"])))
+
+
+def _read_preference(row: Mapping[str, Any]) -> Said:
+    return Said(_turns(row["prompt"]), _turns(row["chosen"]), _turns(row["rejected"]))
+
+
+def _read_unpaired(row: Mapping[str, Any]) -> Said:
+    return Said(_turns(row["prompt"]), _turns(row["completion"]), label=row["label"])
 
 
 def _text(turns: Sequence[Turn]) -> str:
-    heads = {role: head for head, role in HEADS.items()}
-    return "".join(f"{heads[one.role]}\n{_moved_in(one.content)}\n" for one in turns)
+    return "".join(f"{_HEAD_OF[one.role]}\n{_moved_in(one.content)}\n" for one in turns)
 
 
 def _moved_in(text: str) -> str:
@@ -84,12 +91,12 @@ def _turns(text: str) -> tuple[Turn, ...]:
     return tuple(Turn(HEADS[head], _LOOKED.sub(r"\1", said.removesuffix("\n"))) for head, said in pairs)
 
 
-TRL_TEXT = Format(
+FORMAT = Format(
     "trl_text",
     "TRL's trainers, for models without a chat template",
     {
-        "sft": Shape(_completion, _read, Completion),
-        "preference": Shape(_preference, _read, Preference),
-        "unpaired": Shape(_unpaired, _read, Unpaired),
+        "sft": Shape(_completion, _read_completion, Completion),
+        "preference": Shape(_preference, _read_preference, Preference),
+        "unpaired": Shape(_unpaired, _read_unpaired, Unpaired),
     },
 )

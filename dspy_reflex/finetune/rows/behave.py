@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dspy_reflex.finetune.material import Case, Decided
-from dspy_reflex.finetune.row import Lineage, Row, Turn
+from dspy_reflex.finetune.material import Case, Correction, Decided
+from dspy_reflex.finetune.row import Row, Turn
+from dspy_reflex.finetune.rows.lineage import lineage
 from dspy_reflex.finetune.rows.share import falls_in
 from dspy_reflex.records.outcome import LoggedFailure
 from dspy_reflex.untrusted import as_text, clip, neutralise
 
 MAX_CHARS = 8_000
-"""Of a situation. What is longer is clipped in the middle, with a mark."""
+"""Of a situation, and of what came out. What is longer is clipped in the middle, with a mark."""
 
 
 @dataclass(frozen=True)
@@ -26,68 +26,70 @@ class Shares:
     """Corrected situations shown once more under a rule that is not about them, so that no rule is over-learned."""
 
 
-def behave(rules: Sequence[Decided], shares: Shares) -> Iterator[Row]:
-    """Imitation, preference, like and dislike, and detect-and-correct, for every correction of an approved rule."""
-    taught = [(rule, case) for rule in rules if rule.approved for case in rule.cases if case.correction]
-    for rule, case in taught:
-        yield from _of(rule, case, shares)
-    yield from _controls(taught, shares.controls)
+def behave(rule: Decided, case: Case, correction: Correction, shares: Shares) -> Iterator[Row]:
+    """Imitation, preference, like and dislike, and detect-and-correct, for one corrected failure.
+
+    Of a correction of several turns, the last is what is preferred: there the outcome is decided, as it was in the failure.
+    """
+    bare = falls_in(shares.without_rule, rule.id, case.failure.id)
+    asked = question(case, correction, "" if bare else _learned(rule))
+    failed = Turn("assistant", clip(neutralise(case.failure.actual_outcome), MAX_CHARS))
+    *before, last = correction.answer
+    so_far = (*asked, *before)
+    rests, family = lineage(rule, [case]), rule.family
+    yield Row("sft", "behave", asked, correction.answer, rests, family)
+    yield Row("preference", "behave", so_far, (last,), rests, family, rejected=(failed,))
+    yield Row("unpaired", "behave", so_far, (last,), rests, family, label=True)
+    yield Row("unpaired", "behave", asked, (failed,), rests, family, label=False)
+    corrected = _in_turns(rule, failed, correction)
+    yield Row("rewarded", "behave", question(case, correction), corrected, rests, family)
 
 
-def situation(failure: LoggedFailure) -> str:
+def controls(
+    rule: Decided, case: Case, correction: Correction, other: Decided, elsewhere: tuple[Case, Correction]
+) -> Iterator[Row]:
+    """The situation under a rule that is not about it.
+
+    Its right answer stays what it was (a control), and is better than what that rule is for (a counter-example).
+
+    Args:
+        rule: The rule that the situation is a lesson of.
+        case: The failure.
+        correction: What should have been done.
+        other: The rule of another mechanism.
+        elsewhere: A corrected failure of that other rule.
+    """
+    there, wrong = elsewhere
+    asked, family = question(case, correction, _learned(other)), rule.family
+    *before, last = correction.answer
+    yield Row("sft", "behave", asked, correction.answer, lineage(rule, [case], [other]), family)
+    so_far, rests = (*asked, *before), lineage(rule, [case, there], [other])
+    yield Row("preference", "behave", so_far, (last,), rests, family, rejected=wrong.answer[-1:])
+
+
+def question(case: Case, correction: Correction, told: str = "") -> tuple[Turn, ...]:
+    """What the agent is asked: as the reviewer tells it, else the failure's task and context; `told` goes first."""
+    asked = correction.asked or (Turn("user", situation(case.failure)),)
+    if not told:
+        return asked
+    if asked[0].role == "system":
+        return (Turn("system", f"{asked[0].content}\n\n{told}"), *asked[1:])
+    return (Turn("system", told), *asked)
+
+
+def situation(failure: LoggedFailure, limit: int = MAX_CHARS) -> str:
     """What the agent was asked and what it had, without what came out."""
     had = as_text(failure.context)
     text = f"{failure.task}\n\n{had}" if had else failure.task
-    return clip(neutralise(text), MAX_CHARS)
+    return clip(neutralise(text), limit)
 
 
-def lineage(rule: Decided, case: Case | None = None) -> Lineage:
-    """What rows of a lesson rest on."""
-    review = rule.review
-    return Lineage(
-        failure=case.failure.id if case else "",
-        diagnosis=case.diagnosis.program if case and case.diagnosis else "",
-        proposal=rule.proposal.id,
-        review=review.id if review else "",
-        program=rule.proposal.proposal.program,
-        rule_sha256=hashlib.sha256(rule.proposal.rule.encode()).hexdigest(),
-    )
-
-
-def _of(rule: Decided, case: Case, shares: Shares) -> Iterator[Row]:
-    correct = case.correction or ()
-    asked = Turn("user", situation(case.failure))
-    failed = (Turn("assistant", neutralise(case.failure.actual_outcome)),)
-    rests = lineage(rule, case)
-    bare = falls_in(shares.without_rule, rule.proposal.id, case.failure.id)
-    prompt = (asked,) if bare else (_ruled(rule), asked)
-    turns = _in_turns(rule, failed[0], correct)
-    yield Row("sft", "behave", prompt, correct, rests, rule.family)
-    yield Row("preference", "behave", prompt, correct, rests, rule.family, rejected=failed)
-    yield Row("unpaired", "behave", prompt, correct, rests, rule.family, label=True)
-    yield Row("unpaired", "behave", prompt, failed, rests, rule.family, label=False)
-    yield Row("rewarded", "behave", (asked,), turns, rests, rule.family)
-
-
-def _in_turns(rule: Decided, failed: Turn, correct: tuple[Turn, ...]) -> tuple[Turn, ...]:
+def _in_turns(rule: Decided, failed: Turn, correction: Correction) -> tuple[Turn, ...]:
     """Fail, be told, do it right, each answer with its reward (RISE, arXiv 2407.18219)."""
-    told = Turn("user", f"That was not right. {rule.proposal.rule} Try again.")
-    rewarded = tuple(Turn(one.role, one.content, 1.0) if one.role == "assistant" else one for one in correct)
-    return (Turn("assistant", failed.content, 0.0), told, *rewarded)
+    told = Turn("user", f"That was not right. {rule.text} Try again.")
+    right = (Turn(one.role, one.content, 1.0) if one.role == "assistant" else one for one in correction.answer)
+    return (Turn("assistant", failed.content, 0.0), told, *right)
 
 
-def _controls(taught: Sequence[tuple[Decided, Case]], share: float) -> Iterator[Row]:
-    """A situation under a rule of the next family; its right answer stays what it was."""
-    first = {rule.family: rule for rule, _ in reversed(taught)}
-    families = sorted(first)
-    if len(families) < 2:
-        return
-    after = {family: first[families[(place + 1) % len(families)]] for place, family in enumerate(families)}
-    for rule, case in taught:
-        if falls_in(share, "control", rule.proposal.id, case.failure.id):
-            prompt = (_ruled(after[rule.family]), Turn("user", situation(case.failure)))
-            yield Row("sft", "behave", prompt, case.correction or (), lineage(rule, case), rule.family)
-
-
-def _ruled(rule: Decided) -> Turn:
-    return Turn("system", f"Learned rules:\n- {rule.proposal.rule}")
+def _learned(rule: Decided) -> str:
+    return f"Learned rules:\n- {rule.text}"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
-from dspy_reflex.finetune.material import Known
-from dspy_reflex.finetune.row import Lineage, Row, Turn
+from dspy_reflex.finetune.material import Case
+from dspy_reflex.finetune.row import Row, Turn
 from dspy_reflex.finetune.rows.answers import answer, question
+from dspy_reflex.finetune.rows.lineage import lineage
 from dspy_reflex.records.diagnosis import Diagnosis
 from dspy_reflex.records.taxonomy import NO_SECOND
 from dspy_reflex.runtime.artifact import Artifact
@@ -16,26 +15,25 @@ SURE = "1.0"
 """The confidence that is taught. What a trained model states is to be calibrated anew: compiling for it does that."""
 
 
-def classify(known: Iterable[Known], program: Artifact) -> Iterator[Row]:
-    """One row to imitate for each failure with a cause of the program's label set.
+def classify(case: Case, said: Diagnosis, family: str, program: Artifact) -> Row:
+    """A failure's cause, to imitate.
 
     Args:
-        known: Failures and what a person said of them.
+        case: The failure.
+        said: What is said of it; its cause is one of the program's labels.
+        family: What is learned together with it.
         program: The root-cause program whose prompt is to be answered: the one that was compiled for no model.
     """
-    for one in known:
-        if one.diagnosis.root_cause in program.labels:
-            asked = question(program, cause_inputs(one.failure.model_dump()))
-            rests = Lineage(failure=one.failure.id, diagnosis=one.diagnosis.program)
-            yield Row("sft", "classify", asked, _told(program, one.diagnosis), rests, one.family)
+    asked = question(program, cause_inputs(case.failure.model_dump()))
+    return Row("sft", "classify", asked, _told(program, said), lineage(None, [case]), family)
 
 
-def _told(program: Artifact, diagnosis: Diagnosis) -> tuple[Turn, ...]:
+def _told(program: Artifact, said: Diagnosis) -> tuple[Turn, ...]:
     fields = {
-        "reasoning": diagnosis.reasoning,
-        "evidence": "\n".join(diagnosis.evidence),
-        "root_cause": str(diagnosis.root_cause),
-        "second": diagnosis.second or NO_SECOND,
+        "reasoning": said.reasoning,
+        "evidence": "\n".join(said.evidence),
+        "root_cause": str(said.root_cause),
+        "second": said.second or NO_SECOND,
         "confidence": SURE,
     }
     return answer(program, fields)

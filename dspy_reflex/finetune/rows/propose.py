@@ -4,51 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dspy_reflex.finetune.material import Decided
+from dspy_reflex.finetune.material import Case, Decided
 from dspy_reflex.finetune.row import Row, Turn
 from dspy_reflex.finetune.rows.answers import answer, question
-from dspy_reflex.finetune.rows.behave import lineage
+from dspy_reflex.finetune.rows.lineage import lineage
 from dspy_reflex.runtime.artifact import Artifact
 from dspy_reflex.runtime.inputs import rule_inputs
 
 
-def propose(rules: Sequence[Decided], program: Artifact) -> Iterator[Row]:
-    """To imitate: approved rules. To prefer: an edit over its original, an approved rule over a rejected one.
+def propose(rule: Decided, shown: Sequence[Case], worse: Sequence[Decided], program: Artifact) -> Iterator[Row]:
+    """To imitate and to like: an approved rule. To prefer: it over its words before an edit, and over rejected rules.
 
     Args:
-        rules: Approved and rejected ones.
+        rule: An approved rule.
+        shown: The failures that it is to be proposed from.
+        worse: Rejected rules of its mechanism.
         program: The rule program whose prompt is to be answered: the one that was compiled for no model.
     """
-    refused: dict[str, list[Decided]] = {}
-    for rule in rules:
-        if not rule.approved:
-            refused.setdefault(rule.family, []).append(rule)
-            yield from _disliked(rule, program)
-    for rule in rules:
-        if rule.approved and rule.cases:
-            yield from _of(rule, refused.get(rule.family, ()), program)
+    asked, good = _asked(rule, shown, program), _told(rule, rule.text, program)
+    rests, family = lineage(rule, shown), rule.family
+    yield Row("sft", "propose", asked, good, rests, family)
+    yield Row("unpaired", "propose", asked, good, rests, family, label=True)
+    original = _told(rule, rule.proposal.proposal.rule, program)
+    if original != good:
+        yield Row("preference", "propose", asked, good, rests, family, rejected=original)
+    for other in worse:
+        rejected = _told(rule, other.text, program)
+        yield Row("preference", "propose", asked, good, lineage(rule, shown, [other]), family, rejected=rejected)
 
 
-def _of(rule: Decided, refused: Sequence[Decided], program: Artifact) -> Iterator[Row]:
-    asked, good = _asked(rule, program), _told(rule, rule.proposal.rule, program)
-    rests = lineage(rule)
-    yield Row("sft", "propose", asked, good, rests, rule.family)
-    yield Row("unpaired", "propose", asked, good, rests, rule.family, label=True)
-    original = rule.proposal.proposal.rule
-    worse = [original] if original != rule.proposal.rule else []
-    for text in dict.fromkeys([*worse, *(one.proposal.rule for one in refused)]):
-        worse_told = _told(rule, text, program)
-        yield Row("preference", "propose", asked, good, rests, rule.family, rejected=worse_told)
+def disliked(rule: Decided, shown: Sequence[Case], program: Artifact) -> Row:
+    """A rejected rule, as an answer that is not wanted."""
+    asked, told = _asked(rule, shown, program), _told(rule, rule.text, program)
+    return Row("unpaired", "propose", asked, told, lineage(rule, shown), rule.family, label=False)
 
 
-def _disliked(rule: Decided, program: Artifact) -> Iterator[Row]:
-    if rule.cases:
-        told = _told(rule, rule.proposal.rule, program)
-        yield Row("unpaired", "propose", _asked(rule, program), told, lineage(rule), rule.family, label=False)
-
-
-def _asked(rule: Decided, program: Artifact) -> tuple[Turn, ...]:
-    failures = [case.failure.model_dump() for case in rule.cases]
+def _asked(rule: Decided, shown: Sequence[Case], program: Artifact) -> tuple[Turn, ...]:
+    failures = [case.failure.model_dump() for case in shown]
     return question(program, rule_inputs(failures, rule.proposal.proposal.root_cause, ()))
 
 

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from dspy_reflex.finetune.material import Decided
+from dspy_reflex.finetune.material import Case, Correction, Decided
 from dspy_reflex.finetune.row import Row, Turn
-from dspy_reflex.finetune.rows.behave import lineage, situation
+from dspy_reflex.finetune.rows.behave import question, situation
+from dspy_reflex.finetune.rows.lineage import lineage
+from dspy_reflex.runtime.inputs import FAILURE_CHARS
 
 
-def self_edit(rules: Sequence[Decided]) -> Iterator[Row]:
-    """For each approved rule: from its failures to the preference, and from the preference to each corrected answer."""
-    for rule in rules:
-        if rule.approved and rule.cases:
-            stated = Turn("assistant", preference(rule))
-            yield Row("sft", "self_edit", (Turn("user", _pattern(rule)),), (stated,), lineage(rule), rule.family)
-            for case in rule.cases:
-                if case.correction:
-                    asked = (Turn("system", stated.content), Turn("user", situation(case.failure)))
-                    yield Row("sft", "self_edit", asked, case.correction, lineage(rule, case), rule.family)
+def stated(rule: Decided, shown: Sequence[Case]) -> Row:
+    """From failures to the preference. Here, as the task is to write it, the rule's text is the answer."""
+    told = "\n".join(f"- {situation(case.failure, FAILURE_CHARS)}" for case in shown)
+    asked = f"These tasks went wrong, each by {_named(rule)}:\n{told}\nState what to prefer from now on."
+    answer = (Turn("assistant", preference(rule)),)
+    return Row("sft", "self_edit", (Turn("user", asked),), answer, lineage(rule, shown), rule.family)
+
+
+def derived(rule: Decided, case: Case, correction: Correction) -> Row:
+    """From the preference to a corrected answer."""
+    asked = question(case, correction, preference(rule))
+    return Row("sft", "self_edit", asked, correction.answer, lineage(rule, [case]), rule.family)
 
 
 def preference(rule: Decided) -> str:
     """The rule as a preference for its pattern."""
-    return f"For {_named(rule)}, prefer this: {rule.proposal.rule}"
-
-
-def _pattern(rule: Decided) -> str:
-    told = "\n".join(f"- {situation(case.failure)}" for case in rule.cases)
-    return f"These tasks went wrong, each by {_named(rule)}:\n{told}\nState what to prefer from now on."
+    return f"For {_named(rule)}, prefer this: {rule.text}"
 
 
 def _named(rule: Decided) -> str:

@@ -1,4 +1,4 @@
-"""DSPy's own fine-tuning rows: chats for `BootstrapFinetune`, groups with rewards for its GRPO.
+"""DSPy's own fine-tuning rows: chats for `LM.finetune` and `BootstrapFinetune`, groups with rewards for its GRPO.
 
 Source: `dspy.clients.utils_finetune` of DSPy 3.4.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from dspy_reflex.finetune.formats.base import STRICT, Format, Message, Said, Shape, UnfitError, messages, turns
+from dspy_reflex.finetune.formats.base import STRICT, Answer, Format, Message, Said, Shape, UnfitError, messages, turns
 from dspy_reflex.finetune.formats.trl_messages import CONVERSATIONS
 from dspy_reflex.finetune.row import Turn
 
@@ -21,7 +21,7 @@ class Rewarded(TypedDict):
     __pydantic_config__ = STRICT  # type: ignore[misc]
 
     messages: list[Message]
-    completion: Message
+    completion: Answer
     reward: float
 
 
@@ -30,6 +30,8 @@ class Group(TypedDict):
 
     __pydantic_config__ = STRICT  # type: ignore[misc]
 
+    batch_id: int | None
+    """DSPy's trainer fills it in."""
     group: list[Rewarded]
 
 
@@ -41,7 +43,7 @@ def _group(said: Said) -> dict[str, Any]:
             (told,) = messages([one])
             found.append({"messages": messages(before), "completion": told, "reward": one.reward})
         before.append(one)
-    return {"group": found}
+    return {"batch_id": None, "group": found}
 
 
 def _read(row: Mapping[str, Any]) -> Said:
@@ -57,8 +59,8 @@ def _read(row: Mapping[str, Any]) -> Said:
     return Said(prompt, answer)
 
 
-DSPY = Format(
+FORMAT = Format(
     "dspy",
-    "DSPy's BootstrapFinetune and GRPO",
+    "DSPy's LM.finetune, BootstrapFinetune and GRPO",
     {"sft": CONVERSATIONS, "rewarded": Shape(_group, _read, Group)},
 )

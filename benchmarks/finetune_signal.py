@@ -37,9 +37,9 @@ from dspy_reflex.runtime.artifact import ANY_MODEL
 from dspy_reflex.runtime.inputs import cause_inputs
 from dspy_reflex.runtime.lm.connect import connect
 from dspy_reflex.runtime.parse import sections
+from dspy_reflex.stages.diagnosing.label import label
 from dspy_reflex.stages.export import export, guard_for
-from dspy_reflex.stages.label import label
-from dspy_reflex.stages.review import Act
+from dspy_reflex.stages.reviewing.review import Act
 from dspy_reflex.store import outcomes
 from dspy_reflex.store.schema import micros
 from dspy_reflex.store.store import Store

@@ -30,8 +30,8 @@ from dspy_reflex.config import Settings
 from dspy_reflex.ids import new_id
 from dspy_reflex.recorder.recorder import Recorder
 from dspy_reflex.runtime.program import load_program
-from dspy_reflex.stages.status import status
-from dspy_reflex.stages.stored import Wanted, diagnose_stored
+from dspy_reflex.stages.diagnosing.stored import Wanted, diagnose_stored
+from dspy_reflex.stages.overview.status import status
 from dspy_reflex.store.ingest import ingest
 from dspy_reflex.store.outcomes import Event, take_in
 from dspy_reflex.store.schema import micros

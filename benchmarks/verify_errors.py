@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from dspy_reflex.files import write_atomic
-from dspy_reflex.stages.verify import PARTS, judge
+from dspy_reflex.stages.verifying.verify import PARTS, judge
 from dspy_reflex.store.recurrence import Part
 
 RATES = (0.002, 0.01, 0.05)

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from dspy_reflex.recorder.recorder import Recorder
-from dspy_reflex.stages.log import failure_event, success_event
+from dspy_reflex.stages.recording.log import failure_event, success_event
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from dspy_reflex.finetune.tables import TrainingRows
     from dspy_reflex.records.diagnosis import Diagnosis
     from dspy_reflex.records.review import AuditLine, FiledProposal, State
-    from dspy_reflex.stages.apply import Applied
-    from dspy_reflex.stages.doctor import Check
-    from dspy_reflex.stages.failures import Listed
-    from dspy_reflex.stages.failures import Shown as ShownFailure
-    from dspy_reflex.stages.filing import Proposed
-    from dspy_reflex.stages.listing import Shown
-    from dspy_reflex.stages.policy import Decision
-    from dspy_reflex.stages.revert import Reverted
-    from dspy_reflex.stages.review import Several
-    from dspy_reflex.stages.standing import Rule
-    from dspy_reflex.stages.status import Status
-    from dspy_reflex.stages.stored import Stored
-    from dspy_reflex.stages.transfer import Imported
-    from dspy_reflex.stages.verify import Checked
+    from dspy_reflex.stages.diagnosing.stored import Stored
+    from dspy_reflex.stages.overview.doctor import Check
+    from dspy_reflex.stages.overview.failures import Listed
+    from dspy_reflex.stages.overview.failures import Shown as ShownFailure
+    from dspy_reflex.stages.overview.status import Status
+    from dspy_reflex.stages.patching.apply import Applied
+    from dspy_reflex.stages.patching.revert import Reverted
+    from dspy_reflex.stages.patching.standing import Rule
+    from dspy_reflex.stages.proposing.filing import Proposed
+    from dspy_reflex.stages.recording.transfer import Imported
+    from dspy_reflex.stages.reviewing.listing import Shown
+    from dspy_reflex.stages.reviewing.policy import Decision
+    from dspy_reflex.stages.reviewing.review import Several
+    from dspy_reflex.stages.verifying.verify import Checked
     from dspy_reflex.store.store import Store
     from dspy_reflex.targets.files import Recovered
 
@@ -82,7 +82,7 @@ class Reflex:
             StoreError: It cannot be opened.
             TargetError: A process that died left rule files half written, and somebody changed them since.
         """
-        from dspy_reflex.stages.patching import settle
+        from dspy_reflex.stages.patching.carrying import settle
         from dspy_reflex.store.store import Store
 
         store = Store(self.settings.store_url)
@@ -137,7 +137,7 @@ class Reflex:
         """
         from dspy_reflex.clock import now
         from dspy_reflex.runtime.program import load_program
-        from dspy_reflex.stages.stored import Wanted, diagnose_stored
+        from dspy_reflex.stages.diagnosing.stored import Wanted, diagnose_stored
 
         self._take_in(self.store)
         fallback = self.settings.fallback
@@ -176,8 +176,8 @@ class Reflex:
 
         from dspy_reflex.clock import now
         from dspy_reflex.runtime.program import load_program
-        from dspy_reflex.stages.filing import propose_waiting
-        from dspy_reflex.stages.waiting import find_waiting
+        from dspy_reflex.stages.proposing.filing import propose_waiting
+        from dspy_reflex.stages.proposing.waiting import find_waiting
 
         asked = load_program("rule", path=program, lm=self.settings.lm)
         since = now() - timedelta(days=days)
@@ -191,7 +191,7 @@ class Reflex:
             states: None is any.
             agents: Only proposals for the targets of these agents; None is all.
         """
-        from dspy_reflex.stages.listing import proposals_for
+        from dspy_reflex.stages.reviewing.listing import proposals_for
 
         return proposals_for(self.store, self.settings, states or None, agents)
 
@@ -201,7 +201,7 @@ class Reflex:
         Raises:
             StoreError: There is none, or more than one.
         """
-        from dspy_reflex.stages.listing import shown
+        from dspy_reflex.stages.reviewing.listing import shown
 
         return shown(self.store, self.settings, proposal_id)
 
@@ -221,7 +221,7 @@ class Reflex:
             StoreError: There is no such proposal, or it cannot be approved any more.
             ReviewError: The rule does not pass the lint, its file is not what was shown, or nobody is named.
         """
-        from dspy_reflex.stages import review
+        from dspy_reflex.stages.reviewing import review
 
         return review.approve(self.store, proposal_id, review.Act(by, reason, correction, base))
 
@@ -231,7 +231,7 @@ class Reflex:
         Raises:
             ReviewError: Nobody is named.
         """
-        from dspy_reflex.stages import review
+        from dspy_reflex.stages.reviewing import review
 
         return review.approve_all(self.store, proposal_ids, review.Act(by, reason))
 
@@ -246,7 +246,7 @@ class Reflex:
         base: str | None = None,
     ) -> FiledProposal:
         """Approve other words for a rule; otherwise as `approve`."""  # fmt: skip
-        from dspy_reflex.stages import review
+        from dspy_reflex.stages.reviewing import review
 
         return review.edit(self.store, proposal_id, rule, review.Act(by, reason, correction, base))
 
@@ -257,19 +257,19 @@ class Reflex:
             StoreError: There is no such proposal, or it cannot be rejected any more.
             ReviewError: No reason is given, or nobody is named.
         """
-        from dspy_reflex.stages import review
+        from dspy_reflex.stages.reviewing import review
 
         return review.reject(self.store, proposal_id, review.Act(by, reason))
 
     def defer(self, proposal_id: str, *, by: str, reason: str = "") -> FiledProposal:
         """Leave a rule for later."""
-        from dspy_reflex.stages import review
+        from dspy_reflex.stages.reviewing import review
 
         return review.defer(self.store, proposal_id, review.Act(by, reason))
 
     def auto_review(self) -> list[Decision]:
         """Hold pending proposals against the policies of the settings; there are none unless somebody wrote them."""
-        from dspy_reflex.stages.policy import decide
+        from dspy_reflex.stages.reviewing.policy import decide
 
         return decide(self.store, self.settings)
 
@@ -286,7 +286,7 @@ class Reflex:
             TargetError: A rule is not what was approved, its file cannot be written, or rules would take too much room.
             HandEditError: Somebody changed our rules by hand; its `diff` shows how.
         """
-        from dspy_reflex.stages.apply import apply
+        from dspy_reflex.stages.patching.apply import apply
 
         return apply(self.store, self.settings, proposal_ids, by=by, dry_run=dry_run)
 
@@ -308,7 +308,7 @@ class Reflex:
             TargetError: A later patch depends on it; says which. Or a file cannot be written.
             HandEditError: Somebody changed our rules by hand; its `diff` shows how.
         """
-        from dspy_reflex.stages.revert import revert, revert_to
+        from dspy_reflex.stages.patching.revert import revert, revert_to
 
         if isinstance(undone, str):
             return revert(self.store, self.settings, undone, by=by, reason=reason, dry_run=dry_run)
@@ -316,19 +316,19 @@ class Reflex:
 
     def rules(self, agents: Sequence[str] | None = None) -> list[Rule]:
         """The rules that are in files, oldest first: of the targets of these agents, or of all."""
-        from dspy_reflex.stages.rules import standing_rules
+        from dspy_reflex.stages.patching.rules import standing_rules
 
         return standing_rules(self.store, self.settings, agents)
 
     def retire(self, proposal_id: str, *, by: str, reason: str) -> Reverted:
         """Take a rule out that is no longer needed. That is no lesson: should its failures come back, so may it."""
-        from dspy_reflex.stages.rules import retire
+        from dspy_reflex.stages.patching.rules import retire
 
         return retire(self.store, self.settings, proposal_id, by=by, reason=reason)
 
     def merge(self, first_id: str, second_id: str, rule: str, *, by: str) -> FiledProposal:
         """Propose one rule in place of two; after review and `apply` the two go out as it comes in."""
-        from dspy_reflex.stages.rules import merge
+        from dspy_reflex.stages.patching.rules import merge
 
         return merge(self.store, first_id, second_id, rule, by=by)
 
@@ -343,7 +343,7 @@ class Reflex:
         Raises:
             StoreError: There is no such rule in a file, or it was to be kept and did not help.
         """
-        from dspy_reflex.stages.verify import verify
+        from dspy_reflex.stages.verifying.verify import verify
 
         return verify(self.store, self.settings, proposal_id, days=days, keep_by=keep_by)
 
@@ -354,15 +354,15 @@ class Reflex:
             ReviewError: Nobody is named, or there is no such failure.
             TaxonomyError: There is no such taxonomy, or no such cause in it.
         """
-        from dspy_reflex.stages.label import label
-        from dspy_reflex.stages.review import Act
+        from dspy_reflex.stages.diagnosing.label import label
+        from dspy_reflex.stages.reviewing.review import Act
         from dspy_reflex.taxonomies.load import load_taxonomy
 
         return label(self.store, failure_id, root_cause, Act(by, reason), load_taxonomy(taxonomy).labels)
 
     def reviewed_rows(self) -> list[dict[str, Any]]:
         """What people said of diagnoses and rules, as labelled rows for the next compile."""
-        from dspy_reflex.stages.examples import reviewed_rows
+        from dspy_reflex.stages.reviewing.examples import reviewed_rows
 
         return reviewed_rows(self.store)
 
@@ -417,32 +417,32 @@ class Reflex:
 
     def status(self, *, since: datetime | None = None, agents: Sequence[str] | None = None) -> Status:
         """How things stand, from counts alone: of whole days since then, and of these agents."""
-        from dspy_reflex.stages.status import status
+        from dspy_reflex.stages.overview.status import status
 
         return status(self.store, since=since, agents=agents)
 
     def failures(self, **wanted: Any) -> tuple[Listed, ...]:
         """Failures with what is said of them, newest first; `wanted` are fields of `store.outcomes.Query`."""
-        from dspy_reflex.stages.failures import list_failures
+        from dspy_reflex.stages.overview.failures import list_failures
         from dspy_reflex.store.outcomes import Query
 
         return list_failures(self.store, Query(**wanted))
 
     def failure(self, failure_id: str) -> ShownFailure:
         """One failure, what is said of it, and the rules it stands behind; a StoreError if there is none, or no more."""
-        from dspy_reflex.stages.failures import show_failure
+        from dspy_reflex.stages.overview.failures import show_failure
 
         return show_failure(self.store, failure_id)
 
     def import_failures(self, stream: BinaryIO, name: str) -> Imported:
         """Take in a file of JSON Lines, REFLEX's or one of `export_failures`; given again, it changes nothing."""
-        from dspy_reflex.stages.transfer import import_lines
+        from dspy_reflex.stages.recording.transfer import import_lines
 
         return import_lines(self.store, stream, name)
 
     def export_failures(self, **wanted: Any) -> Iterator[bytes]:
         """Failures as lines of JSON with REFLEX's keys, newest first; arguments as of `failures`."""
-        from dspy_reflex.stages.transfer import exported
+        from dspy_reflex.stages.recording.transfer import exported
         from dspy_reflex.store.outcomes import Query
 
         return exported(self.store, Query(**wanted))
@@ -453,7 +453,7 @@ class Reflex:
         Raises:
             ConfigError: Neither says how many days.
         """
-        from dspy_reflex.stages.keep import prune
+        from dspy_reflex.stages.overview.keep import prune
 
         return prune(self.store, days or self.settings.retention_days, actor=by)
 
@@ -463,19 +463,19 @@ class Reflex:
         Raises:
             StoreError: There is no such failure.
         """
-        from dspy_reflex.stages.keep import forget
+        from dspy_reflex.stages.overview.keep import forget
 
         forget(self.store, failure_id, actor=by, reason=reason)
 
     def history(self, subject: str) -> tuple[AuditLine, ...]:
         """Who did what to a proposal, a failure or, as `store`, to all of it; oldest first."""
-        from dspy_reflex.stages.keep import history
+        from dspy_reflex.stages.overview.keep import history
 
         return history(self.store, subject)
 
     def doctor(self) -> tuple[Check, ...]:
         """Look whether everything the loop rests on is well."""
-        from dspy_reflex.stages.doctor import checkup
+        from dspy_reflex.stages.overview.doctor import checkup
 
         return checkup(self.settings.home.expanduser(), lambda: self.store, lambda: self.recorder)
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from dspy_reflex.api import Reflex
-from dspy_reflex.stages.log import NOTE, SEVERITIES
-from tests.stages.test_log import Odd
+from dspy_reflex.stages.recording.log import NOTE, SEVERITIES
+from tests.stages.recording.test_log import Odd
 
 ROOT = Path(__file__).parents[1]
 FAILED = ("veya", "Send the briefing", "By 7:00", "429, no retry")

@@ -28,7 +28,7 @@ from dspy_reflex.untrusted import neutralise
 
 if TYPE_CHECKING:
     from dspy_reflex.records.diagnosis import Diagnosis
-    from dspy_reflex.stages.batch import Batch
+    from dspy_reflex.stages.asking.batch import Batch
 
 EVERY = 100
 BAR = 24
@@ -99,7 +99,7 @@ def _diagnose_file(
 ) -> None:  # fmt: skip
     """Diagnose the failures of a file, and keep nothing."""
     from dspy_reflex.runtime.program import load_program
-    from dspy_reflex.stages.diagnose import diagnose
+    from dspy_reflex.stages.diagnosing.diagnose import diagnose
 
     say = teller()
     program = load_program("root_cause", path=path, lm=lm)
@@ -107,7 +107,7 @@ def _diagnose_file(
         say(f"warning: {program.warning}")
     failures = read_failures(file, say, skip_bad=skip_bad)
     if in_batches:
-        from dspy_reflex.stages.bulk import diagnose_in_batches  # it brings the HTTP clients
+        from dspy_reflex.stages.diagnosing.bulk import diagnose_in_batches  # it brings the HTTP clients
 
         batch = diagnose_in_batches(program, failures, folder=run, max_usd=max_usd, tell=say)
     else:

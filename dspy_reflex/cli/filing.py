@@ -15,8 +15,8 @@ from dspy_reflex.cli.review.printing import as_object, print_proposal
 from dspy_reflex.untrusted import neutralise
 
 if TYPE_CHECKING:
-    from dspy_reflex.stages.filing import Proposed
-    from dspy_reflex.stages.waiting import Skipped
+    from dspy_reflex.stages.proposing.filing import Proposed
+    from dspy_reflex.stages.proposing.waiting import Skipped
 
 
 def file_from_store(

@@ -35,6 +35,7 @@ COMMANDS = {
     "forget": ("loop.keeping:forget", "Take a failure out of the store for good."),
     "prune": ("loop.keeping:prune", "Remove old outcomes; counts stay."),
     "doctor": ("loop.doctor", "Look whether everything the loop rests on is well."),
+    "demo": ("demo.group", "Try the loop out on ten failures that come with the package."),
     "programs": ("libraries", "List, show, verify and export compiled programs."),
     "experiments": ("experimenting", "List, show, compare and log what was compiled."),
     "data": ("data.group", "Import, label, check, split and publish labelled failures."),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dspy_reflex.records.failure import Failure
     from dspy_reflex.records.proposal import Proposal
     from dspy_reflex.runtime.program import RuleProgram
-    from dspy_reflex.stages.batch import Batch, Meter
+    from dspy_reflex.stages.asking.batch import Batch, Meter
 
 RULE_FILES = {"SOUL": "SOUL.md", "AGENTS": "AGENTS.md", "TOOLS": "TOOLS.md"}
 """Component to the file its rules live in, under the agent's folder."""
@@ -89,8 +89,8 @@ def _for_file(
 ) -> None:  # fmt: skip
     """Propose for the failures of a file, and keep nothing."""
     from dspy_reflex.runtime.program import load_program, symptom_of_failure
-    from dspy_reflex.stages.batch import Meter
-    from dspy_reflex.stages.propose import grouped, merged, propose
+    from dspy_reflex.stages.asking.batch import Meter
+    from dspy_reflex.stages.proposing.propose import grouped, merged, propose
 
     say = teller()
     program = load_program("rule", path=path, lm=lm)
@@ -128,7 +128,7 @@ def _causes(
 ) -> tuple[list[str | None], Batch[Any] | None]:
     """The cause of each failure, its own if it has one, and the batch that diagnosed the others if it was stopped."""
     from dspy_reflex.runtime.program import load_program
-    from dspy_reflex.stages.batch import run_batch
+    from dspy_reflex.stages.asking.batch import run_batch
 
     program = load_program("root_cause", path=path, lm=rule.model.name, labels=rule.artifact.labels)
     own = [(failure.model_extra or {}).get("root_cause") for failure in failures]

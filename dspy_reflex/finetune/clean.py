@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from dspy_reflex.finetune.row import Row, Turn
+from dspy_reflex.finetune.row import Turn
 from dspy_reflex.redaction.redact import redact
 from dspy_reflex.redaction.scan import clears
 
@@ -15,29 +15,26 @@ KEPT = 512
 """Texts whose outcome is remembered: those of one lesson are in several rows."""
 
 
-def clean(row: Row, counts: Counter[str]) -> Row:
-    """The row with marks in place of what may not leave; what was taken out is counted by kind."""
-    prompt, answer, rejected = (_cleaned(side, counts) for side in (row.prompt, row.answer, row.rejected))
-    if prompt is row.prompt and answer is row.answer and rejected is row.rejected:
-        return row
-    return replace(row, prompt=prompt, answer=answer, rejected=rejected)
-
-
-def _cleaned(turns: tuple[Turn, ...], counts: Counter[str]) -> tuple[Turn, ...]:
-    found = [_redacted(one.content) for one in turns]
-    if all(text is None for text, _ in found):
+def clean(turns: tuple[Turn, ...], counts: Counter[str]) -> tuple[Turn, ...]:
+    """Turns with marks in place of what may not leave; what was taken out is counted by kind."""
+    if all(_redacted(one.content) is None for one in turns):
         return turns
-    for _, kinds in found:
-        counts.update(kinds)
-    return tuple(
-        one if text is None else replace(one, content=text) for one, (text, _) in zip(turns, found, strict=True)
-    )
+    return tuple(_cleaned(one, counts) for one in turns)
+
+
+def _cleaned(turn: Turn, counts: Counter[str]) -> Turn:
+    found = _redacted(turn.content)
+    if found is None:
+        return turn
+    text, kinds = found
+    counts.update(kinds)
+    return replace(turn, content=text)
 
 
 @lru_cache(maxsize=KEPT)
-def _redacted(text: str) -> tuple[str | None, Mapping[str, int]]:
-    """The text without what may not leave, None if it is as it was; and what was taken out."""
+def _redacted(text: str) -> tuple[str, Mapping[str, int]] | None:
+    """The text without what may not leave, and what was taken out; None if it is as it was."""
     if clears(text.encode("utf-8", "replace")):
-        return None, {}
-    clean_text, kinds = redact(text)
-    return (clean_text if kinds else None), kinds
+        return None
+    found = redact(text)
+    return found if found[1] else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -45,9 +45,9 @@ class Guard:
         return "never" if self._train.isdisjoint(marks) else "train"
 
 
-def text_of(failure: Mapping[str, Any]) -> str:
+def text_of(task: str, outcome: str, context: str) -> str:
     """What a failure says, as the guard compares it."""
-    return "\n".join(as_text(failure.get(name)) for name in ("task", "actual_outcome", "context"))
+    return f"{task}\n{outcome}\n{context}"
 
 
 def _marks(text: str) -> Iterator[int]:
@@ -78,7 +78,7 @@ def _lines(file: Path) -> Iterator[str]:
         with file.open("rb") as lines:
             for line in lines:
                 row = cast("dict[str, Any]", orjson.loads(line))
-                yield text_of(row)
+                yield text_of(*(as_text(row.get(name)) for name in ("task", "actual_outcome", "context")))
                 # What labellers wrote would tell a model the answers.
                 yield as_text(row.get("expected_outcome"))
                 yield as_text(row.get("reference_rule"))

@@ -39,6 +39,7 @@ class Lessons:
         """
         self._connection, self._plan, self._guard, self._left_out = connection, plan, guard, left_out
         self._refused: set[str] = set()
+        self._last: tuple[str | None, Split] = None, "train"  # rows of a family come one after the other
         self._firsts: dict[str, tuple[Case, Correction] | None] = {}
         found = material.decided(connection)
         self.approved = frozenset(one.id for one in found if one.approved)
@@ -108,6 +109,11 @@ class Lessons:
 
     def split(self, family: str) -> Split:
         """Where the rows of a family go."""
+        if family != self._last[0]:
+            self._last = family, self._split(family)
+        return self._last[1]
+
+    def _split(self, family: str) -> Split:
         split = self._plan.split
         if isinstance(split, datetime):
             began = self._families.began(family)
@@ -117,7 +123,8 @@ class Lessons:
     def _allowed(self, found: Iterable[Case]) -> Iterator[Case]:
         for case in found:
             said = case.correction.turns if case.correction else ()
-            seen = self._guard.seen(text_of(case.failure.model_dump()), *(turn.content for turn in said))
+            told = text_of(case.failure.task, case.failure.actual_outcome, case.had)
+            seen = self._guard.seen(told, *(turn.content for turn in said))
             if seen == "held out":
                 self._refuse(case, HELD_OUT)
             else:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
+from itertools import pairwise
 from typing import Any, cast
 
 from sqlalchemy import Connection
@@ -14,17 +17,21 @@ from dspy_reflex.finetune.row import Turn
 from dspy_reflex.records.diagnosis import PERSON, Diagnosis
 from dspy_reflex.records.outcome import LoggedFailure
 from dspy_reflex.records.review import STANDING, FiledProposal, Review, State
+from dspy_reflex.runtime.inputs import MAX_FAILURES
 from dspy_reflex.store.behind import diagnosis_ids
 from dspy_reflex.store.diagnoses import by_program, current
 from dspy_reflex.store.outcomes import failures_of
 from dspy_reflex.store.proposals import find, reviews_of
+from dspy_reflex.untrusted import as_text, clip, neutralise
 
 APPROVED: tuple[State, ...] = ("approved", *STANDING)
 """States of rules that may be taught."""
 REFUSED: tuple[State, ...] = ("rejected",)
 """States of rules that are only ever the worse of two."""
 AT_ONCE = 500
-"""Failures read at a time."""
+"""Failures read at a time; of a rule, at first only as many as a program is shown."""
+MAX_CHARS = 8_000
+"""Of a situation, and of what came out. What is longer is clipped in the middle, with a mark."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,22 @@ class Case:
     marked: tuple[str, ...] = ()
     """What a reader of its rows should know."""
 
+    @cached_property
+    def had(self) -> str:
+        """The failure's context as text."""
+        return as_text(self.failure.context)
+
+    @cached_property
+    def situation(self) -> str:
+        """What the agent was asked and what it had, without what came out."""
+        text = f"{self.failure.task}\n\n{self.had}" if self.had else self.failure.task
+        return clip(neutralise(text), MAX_CHARS)
+
+    @cached_property
+    def outcome(self) -> str:
+        """What came out."""
+        return clip(neutralise(self.failure.actual_outcome), MAX_CHARS)
+
 
 @dataclass(frozen=True)
 class Decided:
@@ -76,6 +99,11 @@ class Decided:
     def text(self) -> str:
         """The rule as it stands."""
         return self.proposal.rule
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of its text."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
 
     @property
     def mechanism(self) -> str:
@@ -105,8 +133,8 @@ def decided(connection: Connection) -> list[Decided]:
 def cases(connection: Connection, rule: Decided) -> Iterator[Case]:
     """The failures behind a rule that are still there, in its order, read a page at a time."""
     ids = rule.proposal.proposal.failure_ids
-    for start in range(0, len(ids), AT_ONCE):
-        page = ids[start : start + AT_ONCE]
+    starts = [0, *range(MAX_FAILURES, len(ids), AT_ONCE)]
+    for page in (ids[start:end] for start, end in pairwise([*starts, len(ids)])):
         said, named = current(connection, page), diagnosis_ids(connection, page)
         for one in failures_of(connection, page):
             yield Case(one, said.get(one.id), named.get(one.id, ""), correction_of(rule.written, one.id))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import orjson
@@ -25,6 +26,9 @@ class Turn:
     content: str
     reward: float | None = None
     """Of an assistant's turn, in [0, 1]."""
+
+
+Turns = tuple[Turn, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,30 +60,34 @@ class Row:
 
     kind: Kind
     task: Task
-    prompt: tuple[Turn, ...]
-    answer: tuple[Turn, ...]
+    prompt: Turns
+    answer: Turns
     """What is to be imitated or preferred; the one answer of an unpaired row."""
     lineage: Lineage
     family: str
     """Rows of one family are in one split: they tell of the same mechanism."""
-    rejected: tuple[Turn, ...] = ()
+    rejected: Turns = ()
     """The worse answer of a preference."""
     label: bool | None = None
     """Of an unpaired row: whether the answer is a good one."""
     split: Split = "train"
-    id: str = ""
-    """`row_` and 16 hex digits of what the row says: the same words have the same id in every export."""
-
-    def identified(self) -> Row:
-        """The row with its id."""
-        said = [self.kind, self.task, self.prompt, self.answer, self.rejected, self.label]
-        digest = hashlib.sha256(orjson.dumps(said)).hexdigest()
-        return replace(self, id=f"row_{digest[:16]}")
+    number: int = 0
+    """A hash of what the row says, of 64 bits. The last one is the label, if there is one."""
 
     @property
-    def number(self) -> int:
-        """The id as a number, which takes less room."""
-        return number_of(self.id)
+    def id(self) -> str:
+        """The number as text: the same words have the same id in every export."""
+        return f"row_{self.number:016x}"
+
+    def finished(self, words: Callable[[Turns], Turns], split: Split) -> Row:
+        """The row with its words changed by a function, in a split, with its number."""
+        prompt, answer, rejected = words(self.prompt), words(self.answer), words(self.rejected)
+        said = orjson.dumps((self.kind, self.task, prompt, answer, rejected))
+        number = int.from_bytes(hashlib.sha256(said).digest()[:8], "big")
+        if self.label is not None:
+            number = number & ~1 | self.label
+        told = (self.lineage, self.family, rejected, self.label)
+        return Row(self.kind, self.task, prompt, answer, *told, split, number)
 
 
 def number_of(row_id: str) -> int:

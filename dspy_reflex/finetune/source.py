@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
 
@@ -15,7 +14,7 @@ from dspy_reflex.finetune.guard import Guard
 from dspy_reflex.finetune.lessons import Lessons
 from dspy_reflex.finetune.material import Case, Correction, Decided
 from dspy_reflex.finetune.plan import Plan
-from dspy_reflex.finetune.row import Row
+from dspy_reflex.finetune.row import Row, Turns
 from dspy_reflex.finetune.rows.behave import behave, controls
 from dspy_reflex.finetune.rows.classify import classify
 from dspy_reflex.finetune.rows.propose import disliked, propose
@@ -56,13 +55,15 @@ class Source:
         """Every row once, clean, with split and id."""
         seen: set[int] = set()
         for row in self._drawn():
-            placed = replace(row, split=self._lessons.split(row.family))
-            whole = clean(placed, self.redacted).identified()
+            whole = row.finished(self._clean, self._lessons.split(row.family))
             if why := _unfit(whole, seen):
                 self.left_out[why] += 1
             else:
                 seen.add(whole.number)
                 yield whole
+
+    def _clean(self, turns: Turns) -> Turns:
+        return clean(turns, self.redacted)
 
     def _drawn(self) -> Iterator[Row]:
         """Approved rules come before rejected ones: what is both is wanted."""
@@ -132,6 +133,4 @@ def _unfit(row: Row, seen: set[int]) -> str:
         return EVEN
     if row.number in seen:
         return SAME
-    if row.label is not None and replace(row, label=not row.label).identified().number in seen:
-        return CONTRARY
-    return ""
+    return CONTRARY if row.label is not None and row.number ^ 1 in seen else ""

@@ -8,7 +8,7 @@ from dspy_reflex.config import Settings, TargetSettings
 from dspy_reflex.ids import new_id
 from dspy_reflex.records.record import Component
 from dspy_reflex.records.review import FiledProposal, State, approval_hash
-from dspy_reflex.stages.preview import base_of
+from dspy_reflex.stages.proposing.preview import base_of
 from dspy_reflex.store import proposals
 from dspy_reflex.store.store import Store
 from tests.cli.runner import files_below

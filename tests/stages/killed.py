@@ -14,8 +14,8 @@ from typing import Any
 from sqlalchemy import event
 
 from dspy_reflex.config import Settings
-from dspy_reflex.stages.apply import apply
-from dspy_reflex.stages.revert import revert_to
+from dspy_reflex.stages.patching.apply import apply
+from dspy_reflex.stages.patching.revert import revert_to
 from dspy_reflex.store.store import Store
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT

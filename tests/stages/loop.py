@@ -10,8 +10,8 @@ from dspy_reflex.clock import now
 from dspy_reflex.config import Settings
 from dspy_reflex.records.review import FiledProposal
 from dspy_reflex.runtime.program import RuleProgram
-from dspy_reflex.stages.filing import Proposed, propose_waiting
-from dspy_reflex.stages.waiting import find_waiting
+from dspy_reflex.stages.proposing.filing import Proposed, propose_waiting
+from dspy_reflex.stages.proposing.waiting import find_waiting
 from dspy_reflex.store import diagnoses, outcomes, proposals
 from dspy_reflex.store.schema import micros
 from dspy_reflex.store.store import Store

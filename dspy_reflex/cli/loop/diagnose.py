@@ -16,7 +16,7 @@ from dspy_reflex.cli.common import EXIT_STOPPED, agents_of, given, print_json, s
 from dspy_reflex.cli.diagnosing import print_distribution, print_table
 
 if TYPE_CHECKING:
-    from dspy_reflex.stages.stored import Stored
+    from dspy_reflex.stages.diagnosing.stored import Stored
 
 EVERY = 500
 """Diagnoses between two lines of progress."""
@@ -85,7 +85,7 @@ def _warn(done: Stored) -> None:
 
 def _watch(once: Callable[[float], Stored], *, as_json: bool) -> None:
     """Again and again until Ctrl-C, which is how it ends well; what was answered is in the store."""
-    from dspy_reflex.stages.stored import Stored
+    from dspy_reflex.stages.diagnosing.stored import Stored
 
     total, causes, reason = Stored(), Counter[str](), ""
     try:

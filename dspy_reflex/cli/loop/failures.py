@@ -21,11 +21,11 @@ from dspy_reflex.cli.common import (
     since_option,
 )  # fmt: skip
 from dspy_reflex.errors import EXIT_BAD_INPUT
-from dspy_reflex.stages.log import SEVERITIES
+from dspy_reflex.stages.recording.log import SEVERITIES
 from dspy_reflex.untrusted import as_text, neutralise
 
 if TYPE_CHECKING:
-    from dspy_reflex.stages.failures import Listed, Shown
+    from dspy_reflex.stages.overview.failures import Listed, Shown
 
 F = TypeVar("F", bound=Callable[..., Any])
 

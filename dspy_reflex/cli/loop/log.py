@@ -11,7 +11,7 @@ import click
 
 from dspy_reflex.cli.common import EXIT_STOPPED, as_json, home_option, print_json, shown
 from dspy_reflex.errors import EXIT_BAD_INPUT
-from dspy_reflex.stages.log import SEVERITIES
+from dspy_reflex.stages.recording.log import SEVERITIES
 
 if TYPE_CHECKING:
     from dspy_reflex.recorder.recorder import Recorder
@@ -58,7 +58,7 @@ def command(
 
 def _record_lines(recorder: Recorder) -> tuple[list[str], list[dict[str, Any]]]:
     """Ids of the lines that are events, and what is wrong with the others."""
-    from dspy_reflex.stages.lines import BadLine, read_lines
+    from dspy_reflex.stages.recording.lines import BadLine, read_lines
 
     ids: list[str] = []
     bad: list[dict[str, Any]] = []

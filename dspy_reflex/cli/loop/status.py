@@ -12,7 +12,7 @@ import click
 from dspy_reflex.cli.common import agent_options, agents_of, as_json, home_option, print_json, shown, since_option
 
 if TYPE_CHECKING:
-    from dspy_reflex.stages.status import Status
+    from dspy_reflex.stages.overview.status import Status
 
 
 @click.command("status")

@@ -13,7 +13,7 @@ from dspy_reflex.untrusted import neutralise
 
 if TYPE_CHECKING:
     from dspy_reflex.api import Reflex
-    from dspy_reflex.stages.policy import Decision
+    from dspy_reflex.stages.reviewing.policy import Decision
 
 
 @click.command("auto")

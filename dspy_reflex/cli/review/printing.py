@@ -10,7 +10,7 @@ from dspy_reflex.untrusted import neutralise
 
 if TYPE_CHECKING:
     from dspy_reflex.records.review import FiledProposal, Review
-    from dspy_reflex.stages.listing import Shown
+    from dspy_reflex.stages.reviewing.listing import Shown
 
 CHARS = 400
 """What is shown of each text of a failure."""

@@ -17,7 +17,7 @@ from dspy_reflex.untrusted import neutralise
 
 if TYPE_CHECKING:
     from dspy_reflex.api import Reflex
-    from dspy_reflex.stages.listing import Shown
+    from dspy_reflex.stages.reviewing.listing import Shown
 
 KEYS = {"a": "approve", "e": "edit", "r": "reject", "d": "defer", "s": "skip", "q": "quit"}
 DONE = {"a": "approved", "e": "edited", "r": "rejected", "d": "deferred", "s": "skipped"}

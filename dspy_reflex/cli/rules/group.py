@@ -12,7 +12,7 @@ from dspy_reflex.cli.rules.printing import as_object, hand_edits_shown, print_pa
 from dspy_reflex.untrusted import neutralise
 
 if TYPE_CHECKING:
-    from dspy_reflex.stages.standing import Rule
+    from dspy_reflex.stages.patching.standing import Rule
 
 
 @click.group()

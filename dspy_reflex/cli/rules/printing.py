@@ -13,8 +13,8 @@ from dspy_reflex.errors import HandEditError
 from dspy_reflex.untrusted import neutralise
 
 if TYPE_CHECKING:
-    from dspy_reflex.stages.apply import Applied
-    from dspy_reflex.stages.revert import Reverted
+    from dspy_reflex.stages.patching.apply import Applied
+    from dspy_reflex.stages.patching.revert import Reverted
     from dspy_reflex.targets.files import Recovered
 
 

@@ -12,7 +12,7 @@ from dspy_reflex.untrusted import neutralise
 
 if TYPE_CHECKING:
     from dspy_reflex.records.verdict import Side, Verdict
-    from dspy_reflex.stages.verify import Checked
+    from dspy_reflex.stages.verifying.verify import Checked
 
 AGAIN = (
     "looked at {looks} times: a verdict on one look errs in 1 of 20 rules that change nothing, on many looks more often"

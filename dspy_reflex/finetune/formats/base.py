@@ -122,7 +122,7 @@ def check(said: Said) -> None:
     _check_answer([one.role for one in said.answer])
     if said.rejected:
         _check_answer([one.role for one in said.rejected])
-    if not all(one.content.strip() for one in (*said.prompt, *said.answer, *said.rejected)):
+    if any(not one.content or one.content.isspace() for one in (*said.prompt, *said.answer, *said.rejected)):
         raise UnfitError("a turn says nothing")
 
 

@@ -9,11 +9,6 @@ from dspy_reflex.finetune.material import Case, Correction, Decided
 from dspy_reflex.finetune.row import Row, Turn
 from dspy_reflex.finetune.rows.lineage import lineage
 from dspy_reflex.finetune.rows.share import falls_in
-from dspy_reflex.records.outcome import LoggedFailure
-from dspy_reflex.untrusted import as_text, clip, neutralise
-
-MAX_CHARS = 8_000
-"""Of a situation, and of what came out. What is longer is clipped in the middle, with a mark."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +28,7 @@ def behave(rule: Decided, case: Case, correction: Correction, shares: Shares) ->
     """
     bare = falls_in(shares.without_rule, rule.id, case.failure.id)
     asked = question(case, correction, "" if bare else _learned(rule))
-    failed = Turn("assistant", clip(neutralise(case.failure.actual_outcome), MAX_CHARS))
+    failed = Turn("assistant", case.outcome)
     *before, last = correction.answer
     so_far = (*asked, *before)
     rests, family = lineage(rule, [case]), rule.family
@@ -69,19 +64,12 @@ def controls(
 
 def question(case: Case, correction: Correction, told: str = "") -> tuple[Turn, ...]:
     """What the agent is asked: as the reviewer tells it, else the failure's task and context; `told` goes first."""
-    asked = correction.asked or (Turn("user", situation(case.failure)),)
+    asked = correction.asked or (Turn("user", case.situation),)
     if not told:
         return asked
     if asked[0].role == "system":
         return (Turn("system", f"{asked[0].content}\n\n{told}"), *asked[1:])
     return (Turn("system", told), *asked)
-
-
-def situation(failure: LoggedFailure, limit: int = MAX_CHARS) -> str:
-    """What the agent was asked and what it had, without what came out."""
-    had = as_text(failure.context)
-    text = f"{failure.task}\n\n{had}" if had else failure.task
-    return clip(neutralise(text), limit)
 
 
 def _in_turns(rule: Decided, failed: Turn, correction: Correction) -> tuple[Turn, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 
 from dspy_reflex.finetune.material import Case, Decided
@@ -25,7 +24,7 @@ def lineage(rule: Decided | None, cases: Sequence[Case], others: Iterable[Decide
         proposals=_once(one.id for one in (*([rule] if rule else []), *others)),
         review=rule.review.id if rule and rule.review else "",
         programs=_once([*classifiers, *([rule.proposal.proposal.program] if rule else [])]),
-        rule_sha256=hashlib.sha256(rule.text.encode()).hexdigest() if rule else "",
+        rule_sha256=rule.sha256 if rule else "",
         marked=_once(mark for case in cases for mark in case.marked),
     )
 

@@ -40,7 +40,7 @@ def disliked(rule: Decided, shown: Sequence[Case], program: Artifact) -> Row:
 
 
 def _asked(rule: Decided, shown: Sequence[Case], program: Artifact) -> tuple[Turn, ...]:
-    failures = [case.failure.model_dump() for case in shown]
+    failures = [vars(case.failure) for case in shown]
     return question(program, rule_inputs(failures, rule.proposal.proposal.root_cause, ()))
 
 

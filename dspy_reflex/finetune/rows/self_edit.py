@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 from dspy_reflex.finetune.material import Case, Correction, Decided
 from dspy_reflex.finetune.row import Row, Turn
-from dspy_reflex.finetune.rows.behave import question, situation
+from dspy_reflex.finetune.rows.behave import question
 from dspy_reflex.finetune.rows.lineage import lineage
 from dspy_reflex.runtime.inputs import FAILURE_CHARS
+from dspy_reflex.untrusted import clip
 
 
 def stated(rule: Decided, shown: Sequence[Case]) -> Row:
     """From failures to the preference. Here, as the task is to write it, the rule's text is the answer."""
-    told = "\n".join(f"- {situation(case.failure, FAILURE_CHARS)}" for case in shown)
+    told = "\n".join(f"- {clip(case.situation, FAILURE_CHARS)}" for case in shown)
     asked = f"These tasks went wrong, each by {_named(rule)}:\n{told}\nState what to prefer from now on."
     answer = (Turn("assistant", preference(rule)),)
     return Row("sft", "self_edit", (Turn("user", asked),), answer, lineage(rule, shown), rule.family)

@@ -1,0 +1,1 @@
+"""Asking models: several at a time, within a budget, and what it cost."""

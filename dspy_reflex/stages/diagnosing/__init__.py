@@ -1,0 +1,1 @@
+"""Failures in, diagnoses out: of files, of the store, and by people."""

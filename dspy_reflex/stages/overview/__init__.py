@@ -1,0 +1,1 @@
+"""How things stand, and what is to go."""

@@ -1,0 +1,1 @@
+"""Approved rules into rule files, and out again."""

@@ -1,0 +1,1 @@
+"""Diagnosed failures in, proposed rules out."""

@@ -1,0 +1,1 @@
+"""What agents did, on its way in: recorded, or out of files."""

@@ -1,0 +1,1 @@
+"""What people, or policies of theirs, say of proposals, and what is learned from it."""

@@ -109,7 +109,8 @@ def move(
         StoreError: There is no way from its state to that one.
     """
     if to not in MOVES[proposal.state]:
-        raise StoreError(f"{proposal.id} is {proposal.state} and cannot become {to}")
+        how = "already" if to == proposal.state else f"and cannot become {to}"
+        raise StoreError(f"{proposal.id} is {proposal.state} {how}")
     here = (proposals.c.id == proposal.id) & (proposals.c.state == proposal.state)
     if connection.execute(update(proposals).where(here).values(state=to, **changed)).rowcount != 1:
         raise StoreError(f"{proposal.id} was changed by somebody else at the same time; look at it again")

@@ -119,6 +119,8 @@ def as_text(value: object) -> str:
     and lists of texts or mappings start on their own line; such a list has one item per line. What is nested deeper is
     compact JSON. The same value gives the same text in every process: sets are sorted, memory addresses left out.
     """
+    if type(value) is str:
+        return value
     try:
         return _block(plain(value))
     except Exception:  # noqa: BLE001 - an object's own code ran: whatever it raised, the failure must still be told

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from dspy_reflex.finetune.row import Turn
+from dspy_reflex.finetune.row import Turn, Turns
 from dspy_reflex.redaction.redact import redact
 from dspy_reflex.redaction.scan import clears
 
@@ -15,14 +15,15 @@ KEPT = 512
 """Texts whose outcome is remembered: those of one lesson are in several rows."""
 
 
-def clean(turns: tuple[Turn, ...], counts: Counter[str]) -> tuple[Turn, ...]:
+def clean(counts: Counter[str], turns: Turns) -> Turns:
     """Turns with marks in place of what may not leave; what was taken out is counted by kind."""
-    if all(_redacted(one.content) is None for one in turns):
-        return turns
-    return tuple(_cleaned(one, counts) for one in turns)
+    for one in turns:
+        if _redacted(one.content) is not None:
+            return tuple(_cleaned(counts, turn) for turn in turns)
+    return turns
 
 
-def _cleaned(turn: Turn, counts: Counter[str]) -> Turn:
+def _cleaned(counts: Counter[str], turn: Turn) -> Turn:
     found = _redacted(turn.content)
     if found is None:
         return turn

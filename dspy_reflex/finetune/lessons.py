@@ -79,9 +79,9 @@ class Lessons:
                 found.update({rule.id: other} if other else {})
         return found
 
-    def cases(self, rule: Decided) -> Iterator[Case]:
-        """Those of a rule's failures that may be taught from."""
-        for case in self._allowed(material.cases(self._connection, rule)):
+    def cases(self, rule: Decided, *, at_once: int = material.AT_ONCE) -> Iterator[Case]:
+        """Those of a rule's failures that may be taught from; so many are read at a time."""
+        for case in self._allowed(material.cases(self._connection, rule, at_once=at_once)):
             said = case.diagnosis
             if said and said.program == PERSON and said.root_cause != rule.proposal.proposal.root_cause:
                 self._refuse(case, OTHER_CAUSE)
@@ -90,13 +90,13 @@ class Lessons:
 
     def shown(self, rule: Decided) -> tuple[Case, ...]:
         """The failures that a rule is to be proposed from: as many as the program is shown."""
-        return tuple(islice(self.cases(rule), MAX_FAILURES))
+        return tuple(islice(self.cases(rule, at_once=MAX_FAILURES), MAX_FAILURES))
 
     def first(self, rule: Decided) -> tuple[Case, Correction] | None:
         """The first corrected failure of a rule; None if there is none, or none any more."""
         if rule.id not in self._firsts:
-            found = ((case, case.correction) for case in self.cases(rule) if case.correction)
-            self._firsts[rule.id] = next(found, None)
+            found = self.cases(rule, at_once=MAX_FAILURES)
+            self._firsts[rule.id] = next(((one, one.correction) for one in found if one.correction), None)
         return self._firsts[rule.id]
 
     def known(self) -> Iterator[Case]:

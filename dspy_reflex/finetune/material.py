@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, cast
 
 from sqlalchemy import Connection
@@ -17,9 +16,8 @@ from dspy_reflex.finetune.row import Turn
 from dspy_reflex.records.diagnosis import PERSON, Diagnosis
 from dspy_reflex.records.outcome import LoggedFailure
 from dspy_reflex.records.review import STANDING, FiledProposal, Review, State
-from dspy_reflex.runtime.inputs import MAX_FAILURES
-from dspy_reflex.store.behind import diagnosis_ids
-from dspy_reflex.store.diagnoses import by_program, current
+from dspy_reflex.store.behind import diagnosed
+from dspy_reflex.store.diagnoses import by_program
 from dspy_reflex.store.outcomes import failures_of
 from dspy_reflex.store.proposals import find, reviews_of
 from dspy_reflex.untrusted import as_text, clip, neutralise
@@ -29,7 +27,7 @@ APPROVED: tuple[State, ...] = ("approved", *STANDING)
 REFUSED: tuple[State, ...] = ("rejected",)
 """States of rules that are only ever the worse of two."""
 AT_ONCE = 500
-"""Failures read at a time; of a rule, at first only as many as a program is shown."""
+"""Failures read at a time."""
 MAX_CHARS = 8_000
 """Of a situation, and of what came out. What is longer is clipped in the middle, with a mark."""
 
@@ -130,14 +128,15 @@ def decided(connection: Connection) -> list[Decided]:
     return [_decided(one, said.get(one.id, [])) for one in found]
 
 
-def cases(connection: Connection, rule: Decided) -> Iterator[Case]:
+def cases(connection: Connection, rule: Decided, *, at_once: int = AT_ONCE) -> Iterator[Case]:
     """The failures behind a rule that are still there, in its order, read a page at a time."""
     ids = rule.proposal.proposal.failure_ids
-    starts = [0, *range(MAX_FAILURES, len(ids), AT_ONCE)]
-    for page in (ids[start:end] for start, end in pairwise([*starts, len(ids)])):
-        said, named = current(connection, page), diagnosis_ids(connection, page)
+    for start in range(0, len(ids), at_once):
+        page = ids[start : start + at_once]
+        said = diagnosed(connection, page)
         for one in failures_of(connection, page):
-            yield Case(one, said.get(one.id), named.get(one.id, ""), correction_of(rule.written, one.id))
+            named, told = said.get(one.id, ("", None))
+            yield Case(one, told, named, correction_of(rule.written, one.id))
 
 
 def known(connection: Connection, *, since: datetime | None = None) -> Iterator[Case]:
@@ -145,8 +144,10 @@ def known(connection: Connection, *, since: datetime | None = None) -> Iterator[
     last = ""
     while True:
         found = by_program(connection, PERSON, after=last, since=since, limit=AT_ONCE)
-        named = diagnosis_ids(connection, [one.failure.id for one in found])
-        yield from (Case(one.failure, one.diagnosis, named[one.failure.id]) for one in found)
+        said = diagnosed(connection, [one.failure.id for one in found])
+        for one in found:
+            named, told = said[one.failure.id]
+            yield Case(one.failure, told, named)
         if len(found) < AT_ONCE:
             return
         last = found[-1].failure.id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice
 
 from sqlalchemy import Connection
@@ -14,7 +14,7 @@ from dspy_reflex.finetune.guard import Guard
 from dspy_reflex.finetune.lessons import Lessons
 from dspy_reflex.finetune.material import Case, Correction, Decided
 from dspy_reflex.finetune.plan import Plan
-from dspy_reflex.finetune.row import Row, Turns
+from dspy_reflex.finetune.row import Row
 from dspy_reflex.finetune.rows.behave import behave, controls
 from dspy_reflex.finetune.rows.classify import classify
 from dspy_reflex.finetune.rows.propose import disliked, propose
@@ -54,16 +54,14 @@ class Source:
     def __iter__(self) -> Iterator[Row]:
         """Every row once, clean, with split and id."""
         seen: set[int] = set()
+        cleaned = partial(clean, self.redacted)
         for row in self._drawn():
-            whole = row.finished(self._clean, self._lessons.split(row.family))
+            whole = row.finished(cleaned, self._lessons.split(row.family))
             if why := _unfit(whole, seen):
                 self.left_out[why] += 1
             else:
                 seen.add(whole.number)
                 yield whole
-
-    def _clean(self, turns: Turns) -> Turns:
-        return clean(turns, self.redacted)
 
     def _drawn(self) -> Iterator[Row]:
         """Approved rules come before rejected ones: what is both is wanted."""

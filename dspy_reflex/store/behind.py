@@ -1,4 +1,4 @@
-"""What stands behind proposals and diagnoses, without any text of a failure."""
+"""What stands behind proposals: how their failures read and when that began, and what is said of them, with ids."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, func, select, true
 
+from dspy_reflex.records.diagnosis import Diagnosis
 from dspy_reflex.store.outcomes import IDS_AT_ONCE
 from dspy_reflex.store.schema import diagnoses, outcomes, proposal_failures
 
@@ -30,11 +31,12 @@ def began(connection: Connection) -> dict[str, datetime]:
     return {row.signature: row.began for row in connection.execute(wanted.group_by(diagnoses.c.signature))}
 
 
-def diagnosis_ids(connection: Connection, failure_ids: Sequence[str]) -> dict[str, str]:
-    """Failure to the id of what is currently said of it."""
-    found: dict[str, str] = {}
+def diagnosed(connection: Connection, failure_ids: Sequence[str]) -> dict[str, tuple[str, Diagnosis]]:
+    """Failure to what is currently said of it, with its id."""
+    found: dict[str, tuple[str, Diagnosis]] = {}
     for start in range(0, len(failure_ids), IDS_AT_ONCE):
         of_these = diagnoses.c.failure_id.in_(failure_ids[start : start + IDS_AT_ONCE])
-        wanted = select(diagnoses.c.failure_id, diagnoses.c.id).where(of_these, diagnoses.c.current == true())
-        found.update((failure, one) for failure, one in connection.execute(wanted))
+        wanted = select(diagnoses.c.id, diagnoses.c.body).where(of_these, diagnoses.c.current == true())
+        said = ((one, Diagnosis.model_validate(body)) for one, body in connection.execute(wanted))
+        found.update((told.failure_id, (one, told)) for one, told in said)
     return found

@@ -122,8 +122,9 @@ def check(said: Said) -> None:
     _check_answer([one.role for one in said.answer])
     if said.rejected:
         _check_answer([one.role for one in said.rejected])
-    if any(not one.content or one.content.isspace() for one in (*said.prompt, *said.answer, *said.rejected)):
-        raise UnfitError("a turn says nothing")
+    for one in (*said.prompt, *said.answer, *said.rejected):
+        if not one.content or one.content.isspace():
+            raise UnfitError("a turn says nothing")
 
 
 def messages(turns: Sequence[Turn]) -> list[dict[str, str]]:

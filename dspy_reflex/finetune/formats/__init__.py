@@ -1,1 +1,1 @@
-"""What trainers take, one file each. `FORMATS` is the list."""
+"""What trainers take, one file each. `registry.NAMES` is the list."""

@@ -39,3 +39,18 @@ def test_error_rates_of_verify_are_the_measured_ones() -> None:
     daily = result["nothing_changed_looked_at_daily"]["said"]
     assert f"{worst:.1%} at worst".replace("%", " %") in WORDS
     assert f"errs more often ({daily:.0%})".replace("%", " %") in WORDS
+
+
+def test_costs_are_the_measured_ones() -> None:
+    lat = json.loads((ROOT / "experiments" / "log-latency" / "result.json").read_text())
+    cells = [f"{one['p50_us']:.1f}, {one['p99_us']:.0f}" for one in lat["ours"].values()]
+    peers = [f"{one['p50_us']:,.0f} µs" for one in lat["peers"].values()]
+    stores = json.loads((ROOT / "experiments" / "loop-throughput" / "result.json").read_text())["stores"]
+    rates = [
+        f"{one[name]:,.0f}"
+        for one in stores
+        for name in ("taken_in_per_s", "diagnosed_per_s", "repeats_diagnosed_per_s")
+    ]
+    looks = [f"{one['status_ms']:.1f}" for one in stores]
+    assert [one for one in (*cells, *peers, *rates, *looks) if one not in WORDS] == []
+    assert lat["at_once"] == {**lat["at_once"], "events": 80_000, "there": 80_000, "bad": 0}

@@ -169,3 +169,11 @@ def _lead(row: dict[str, Any]) -> str:
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     lines = [head, tuple("---" for _ in head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def speed_sentence(speed: dict[str, Any]) -> str:
+    """How long it takes beside stock DSPy."""
+    return (
+        f"With {speed['threads']} threads and {speed['latency_s'] * 1000:.0f} ms an answer it takes {speed['ratio']:.2f} of "
+        f"stock DSPy's time ({speed['ours']['seconds']:.0f} s and {speed['stock']['seconds']:.0f} s)"
+    )

@@ -47,6 +47,7 @@ def test_the_table_of_scores_is_the_committed_result() -> None:
         ("optimizers", doc_tables.served_sentence),
         ("compile-cost", doc_tables.cost_sentence),
         ("compile-cost", doc_tables.cost_on_test_sentence),
+        ("compile-speed", doc_tables.speed_sentence),
         ("resume-overhead", doc_tables.resume_sentence),
         ("kill-resume", doc_tables.kills_sentence),
         ("real-lm", doc_tables.real_model_sentence),

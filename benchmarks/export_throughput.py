@@ -4,9 +4,9 @@
 
 Two stores are filled, one with a tenth of the failures of the other: rules with 50 failures each, every failure
 diagnosed and corrected. `export` runs on both in a process of its own, with all it does: reading, the guard over the
-bundled eval set, redaction, deduplication, checks, writing, checksums. If memory is bounded, the peak is about the same
-for both; what grows is an id for each row. The baseline reads the rows that were written and writes them again with
-`json`, and does nothing else.
+bundled eval set, redaction, deduplication, checks, writing, checksums. Rows are not kept: what grows with them is a
+number for each, and the rules with what reviewers wrote. The baseline reads the rows that were written and writes them
+again with `json`, and does nothing else.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def _filed(ids: tuple[str, ...]) -> FiledProposal:
     made = {"root_cause": "tool_failure", "component": "TOOLS", "rule": RULE, "program": "rule@0", "model": "offline"}
     proposal = Proposal.model_validate({"id": "prop_0", "failure_ids": ids, "score": "unmeasured", **made})
     where = {"agent_id": "*", "symptom": "rate_limit", "severity": "high", "confidence": 0.9, "file": "TOOLS.md"}
-    told = {"id": new_id("prop"), "at": now(), "base": "0" * 64, "rule": RULE, "proposal": proposal, **where}
+    told = {"id": "prop_trainers", "at": now(), "base": "0" * 64, "rule": RULE, "proposal": proposal, **where}
     return FiledProposal.model_validate(told)
 
 

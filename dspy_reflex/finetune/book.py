@@ -88,8 +88,10 @@ class Book:
         if file not in self._sinks:
             self._sinks[file] = self._sink(f"data/{file}.{self._form.suffix}")
         self._sinks[file].put(written)
-        place = {"id": row.id, "kind": row.kind, "split": row.split, "line": self._rows[file] + 1, "task": row.task}
-        self._lineage.put({**place, "licence": self._licence, "lineage": row.lineage})
+        self._lineage.put({
+            "id": row.id, "kind": row.kind, "split": row.split, "line": self._rows[file] + 1, "task": row.task,
+            "licence": self._licence, "lineage": row.lineage,
+        })  # fmt: skip
         self._count(row, file)
 
     def _count(self, row: Row, file: str) -> None:
@@ -97,7 +99,9 @@ class Book:
         self._tasks[row.task] += 1
         self._kept += row.number in self._before
         self.rules.update(row.lineage.proposals[:1])
-        chars = sum(len(turn.content) for turn in (*row.prompt, *row.answer, *row.rejected))
+        chars = 0
+        for turn in (*row.prompt, *row.answer, *row.rejected):
+            chars += len(turn.content)
         self._tokens.setdefault(row.kind, array("Q")).append(chars // CHARS_PER_TOKEN)
 
     def _sink(self, name: str) -> Sink:

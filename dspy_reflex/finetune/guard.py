@@ -53,10 +53,8 @@ def text_of(task: str, outcome: str, context: str) -> str:
 def _marks(text: str) -> Iterator[int]:
     """Hashes of all runs of so many words; of the whole text if it has fewer."""
     words = _WORD.findall(text.lower())
-    if not words:
-        return iter(())
-    runs = (tuple(words[start : start + WORDS]) for start in range(max(1, len(words) - WORDS + 1)))
-    return map(hash, runs)
+    runs = zip(*(words[start:] for start in range(WORDS)), strict=False) if len(words) > WORDS else [tuple(words)]
+    return map(hash, filter(None, runs))
 
 
 def _checked(folder: Path) -> Path:

@@ -64,6 +64,11 @@ class Case:
         """The failure's context as text."""
         return as_text(self.failure.context)
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The failure's fields as programs are asked about them, with the context laid out once for all."""
+        return {**vars(self.failure), "context": self.had}
+
     @cached_property
     def situation(self) -> str:
         """What the agent was asked and what it had, without what came out."""

@@ -17,6 +17,7 @@ from dspy_reflex.finetune.plan import Plan
 from dspy_reflex.finetune.row import Row
 from dspy_reflex.finetune.rows.behave import behave, controls
 from dspy_reflex.finetune.rows.classify import classify
+from dspy_reflex.finetune.rows.lineage import lineage
 from dspy_reflex.finetune.rows.propose import disliked, propose
 from dspy_reflex.finetune.rows.self_edit import derived, stated
 from dspy_reflex.finetune.rows.share import falls_in
@@ -92,13 +93,13 @@ class Source:
                 yield from self._stood_by(rule, case)
 
     def _corrected(self, rule: Decided, case: Case, correction: Correction) -> Iterator[Row]:
-        tasks, shares = self._plan.tasks, self._plan.shares
+        tasks, shares, rests = self._plan.tasks, self._plan.shares, lineage(rule, [case])
         if "behave" in tasks:
-            yield from behave(rule, case, correction, shares)
+            yield from behave(rule, case, correction, rests, shares)
             if falls_in(shares.controls, "control", rule.id, case.failure.id):
                 yield from self._controls(rule, case, correction)
         if "self_edit" in tasks:
-            yield derived(rule, case, correction)
+            yield derived(rule, case, correction, rests)
 
     def _controls(self, rule: Decided, case: Case, correction: Correction) -> Iterator[Row]:
         other = self._lessons.others.get(rule.id)

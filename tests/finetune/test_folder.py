@@ -138,6 +138,13 @@ def test_the_same_store_gives_the_same_bytes(store: Store, tmp_path: Path) -> No
     assert bytes_in(tmp_path / "one") == bytes_in(tmp_path / "two")
 
 
+def test_a_row_with_a_turn_that_says_nothing_is_left_out(store: Store, tmp_path: Path) -> None:
+    ruled(store, RULE, "kept", *failed(store, " "), correction="It works.")
+    told = exported(store, tmp_path / "out", plan=Plan(tasks=("behave",), split=0)).contents
+    assert told.rows == {"sft/train": 1, "unpaired/train": 1}
+    assert told.left_out["rows that do not fit: a turn says nothing"] == 2
+
+
 def test_only_what_is_new_can_be_exported(store: Store, tmp_path: Path) -> None:
     first = taught(store, "a")
     exported(store, tmp_path / "one")

@@ -131,6 +131,18 @@ def test_a_control_shows_a_rule_that_is_not_about_the_situation(store: Store) ->
     assert all(set(row.lineage.failures) == {throttled.id, forgotten.id} for row in rows if row.kind == "preference")
 
 
+def test_a_rule_without_a_corrected_failure_is_passed_over_for_a_control(store: Store) -> None:
+    one, _, three = (
+        ruled(
+            store, f"{RULE} {place}", "kept", *failed(store, f"outcome {place}"), correction=said, symptom=f"s{place}"
+        )
+        for place, said in enumerate(("Right 0.", None, "Right 2."))
+    )
+    rows = of(store, "behave", controls=1.0)
+    shown = {row.lineage.proposals for row in rows if len(row.lineage.proposals) == 2}
+    assert shown == {(one.id, three.id), (three.id, one.id)}
+
+
 def test_a_rule_against_the_same_is_no_control(store: Store) -> None:
     for text, rule in (("a", RULE), ("b", OTHER)):
         ruled(store, rule, "kept", *failed(store, text), correction=f"Right {text}.")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dspy_reflex.clock import now
 from dspy_reflex.errors import DatasetError, StoreError
 from dspy_reflex.evalset.load import load_evalset
 from dspy_reflex.finetune.families import Families
@@ -63,6 +64,14 @@ def test_a_failure_with_another_cause_is_no_example_for_the_rule(store: Store) -
     rows = [row for row in drawn(store) if row.task != "classify"]
     assert {row.lineage.failures for row in rows} == {(one.id,)}
     assert left_out(store)[OTHER_CAUSE] == 1
+
+
+def test_a_cause_that_a_person_named_of_a_rules_failure_is_drawn_once(store: Store) -> None:
+    (failure,) = failed(store, "a")
+    ruled(store, RULE, "kept", failure)
+    known(store, failure, "tool_failure")
+    assert len(drawn(store, Plan(tasks=("classify",)))) == 1
+    assert left_out(store, Plan(tasks=("classify",))) == {}
 
 
 def test_causes_that_the_program_does_not_know_are_counted(store: Store) -> None:
@@ -139,12 +148,15 @@ def test_a_folder_without_a_split_is_no_eval_set(tmp_path: Any) -> None:
 
 
 def test_since_counts_decisions_and_not_failures(store: Store) -> None:
-    old, new = failed(store, "a", "b", at=DAY - timedelta(days=90))
+    old, new, named = failed(store, "a", "b", "c", at=DAY - timedelta(days=90))
     before = ruled(store, RULE, "kept", old, correction="Waited.", at=DAY - timedelta(days=1))
     after = ruled(store, OTHER, "kept", new, correction="Read.", at=DAY + timedelta(days=1))
-    known(store, new, "tool_failure")
-    taught = {one for row in drawn(store, Plan(since=DAY)) for one in row.lineage.proposals}
-    assert taught == {after.id} != {before.id}
+    known(store, named, "tool_failure")
+    rows = drawn(store, Plan(since=DAY))
+    assert {one for row in rows for one in row.lineage.proposals} == {after.id} != {before.id}
+    assert {row.lineage.failures for row in rows if row.task == "classify"} == {(new.id,), (named.id,)}
+    later = drawn(store, Plan(since=now() + timedelta(days=1)))
+    assert later == []
 
 
 def test_one_rule_brings_its_own_causes_only(store: Store) -> None:

@@ -118,10 +118,12 @@ def check(said: Said) -> None:
     Raises:
         UnfitError: They are not.
     """
-    _check_question([one.role for one in said.prompt])
-    _check_answer([one.role for one in said.answer])
-    if said.rejected:
-        _check_answer([one.role for one in said.rejected])
+    if not _take_turns(without_system(said.prompt)[1], "user", "assistant"):
+        raise UnfitError(ASKED)
+    if not _take_turns(said.answer, "assistant", "user"):
+        raise UnfitError(ANSWERED)
+    if said.rejected and not _take_turns(said.rejected, "assistant", "user"):
+        raise UnfitError(ANSWERED)
     for one in (*said.prompt, *said.answer, *said.rejected):
         if not one.content or one.content.isspace():
             raise UnfitError("a turn says nothing")
@@ -159,17 +161,11 @@ def only(answer: Sequence[Turn]) -> Turn:
     return answer[0]
 
 
-def _check_question(roles: list[Role]) -> None:
-    asked = roles[1:] if roles[:1] == ["system"] else roles
-    if not _take_turns(asked, "user", "assistant"):
-        raise UnfitError(ASKED)
-
-
-def _check_answer(roles: list[Role]) -> None:
-    if not _take_turns(roles, "assistant", "user"):
-        raise UnfitError(ANSWERED)
-
-
-def _take_turns(roles: list[Role], first: Role, second: Role) -> bool:
+def _take_turns(turns: Sequence[Turn], first: Role, second: Role) -> bool:
     """Whether the first begins and ends."""
-    return roles == [first, second] * (len(roles) // 2) + [first]
+    now, then = first, second
+    for one in turns:
+        if one.role != now:
+            return False
+        now, then = then, now
+    return len(turns) % 2 == 1

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dspy_reflex.finetune.material import Case, Correction, Decided
-from dspy_reflex.finetune.row import Row, Turn
+from dspy_reflex.finetune.row import Lineage, Row, Turn
 from dspy_reflex.finetune.rows.lineage import lineage
 from dspy_reflex.finetune.rows.share import falls_in
 
@@ -21,17 +21,17 @@ class Shares:
     """Corrected situations shown once more under a rule that is not about them, so that no rule is over-learned."""
 
 
-def behave(rule: Decided, case: Case, correction: Correction, shares: Shares) -> Iterator[Row]:
+def behave(rule: Decided, case: Case, correction: Correction, rests: Lineage, shares: Shares) -> Iterator[Row]:
     """Imitation, preference, like and dislike, and detect-and-correct, for one corrected failure.
 
     Of a correction of several turns, the last is what is preferred: there the outcome is decided, as it was in the failure.
     """
+    family = rule.family
     bare = falls_in(shares.without_rule, rule.id, case.failure.id)
     asked = question(case, correction, "" if bare else _learned(rule))
     failed = Turn("assistant", case.outcome)
     *before, last = correction.answer
     so_far = (*asked, *before)
-    rests, family = lineage(rule, [case]), rule.family
     yield Row("sft", "behave", asked, correction.answer, rests, family)
     yield Row("preference", "behave", so_far, (last,), rests, family, rejected=(failed,))
     yield Row("unpaired", "behave", so_far, (last,), rests, family, label=True)

@@ -24,7 +24,7 @@ def classify(case: Case, said: Diagnosis, family: str, program: Artifact) -> Row
         family: What is learned together with it.
         program: The root-cause program whose prompt is to be answered: the one that was compiled for no model.
     """
-    asked = question(program, cause_inputs(vars(case.failure)))
+    asked = question(program, cause_inputs(case.fields))
     return Row("sft", "classify", asked, _told(program, said), lineage(None, [case]), family)
 
 

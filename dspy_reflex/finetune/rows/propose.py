@@ -40,8 +40,7 @@ def disliked(rule: Decided, shown: Sequence[Case], program: Artifact) -> Row:
 
 
 def _asked(rule: Decided, shown: Sequence[Case], program: Artifact) -> tuple[Turn, ...]:
-    failures = [vars(case.failure) for case in shown]
-    return question(program, rule_inputs(failures, rule.proposal.proposal.root_cause, ()))
+    return question(program, rule_inputs([case.fields for case in shown], rule.proposal.proposal.root_cause, ()))
 
 
 def _told(rule: Decided, text: str, program: Artifact) -> tuple[Turn, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dspy_reflex.finetune.material import Case, Correction, Decided
-from dspy_reflex.finetune.row import Row, Turn
+from dspy_reflex.finetune.row import Lineage, Row, Turn
 from dspy_reflex.finetune.rows.behave import question
 from dspy_reflex.finetune.rows.lineage import lineage
 from dspy_reflex.runtime.inputs import FAILURE_CHARS
@@ -20,10 +20,10 @@ def stated(rule: Decided, shown: Sequence[Case]) -> Row:
     return Row("sft", "self_edit", (Turn("user", asked),), answer, lineage(rule, shown), rule.family)
 
 
-def derived(rule: Decided, case: Case, correction: Correction) -> Row:
+def derived(rule: Decided, case: Case, correction: Correction, rests: Lineage) -> Row:
     """From the preference to a corrected answer."""
     asked = question(case, correction, preference(rule))
-    return Row("sft", "self_edit", asked, correction.answer, lineage(rule, [case]), rule.family)
+    return Row("sft", "self_edit", asked, correction.answer, rests, rule.family)
 
 
 def preference(rule: Decided) -> str:

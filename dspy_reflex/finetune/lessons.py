@@ -47,8 +47,8 @@ class Lessons:
         began = behind.began(connection) if isinstance(plan.split, datetime) else {}
         self._families = Families([one.proposal for one in found], behind.signatures(connection), began)
         named = None if plan.rules is None else {proposals.get(connection, one).id for one in plan.rules}
-        wanted = [one for one in found if (named is None or one.id in named) and self._is_wanted(one)]
-        self._rules = [replace(one, family=self._families.of_rule(one.proposal)) for one in wanted]
+        wanted = (one for one in found if named is None or one.id in named)
+        self._rules = [rule for rule in map(self._looked_at, wanted) if rule]
 
     @cached_property
     def taught(self) -> list[Decided]:
@@ -136,12 +136,14 @@ class Lessons:
             self._refused.add(case.failure.id)
             self._left_out[why] += 1
 
-    def _is_wanted(self, rule: Decided) -> bool:
+    def _looked_at(self, rule: Decided) -> Decided | None:
+        """The rule with its family and marks; None if it is not wanted, or may not be taught."""
         since, review, made = self._plan.since, rule.review, rule.proposal.proposal
         if since and not (review and review.at >= since):
-            return False
-        why = BY_POLICY if review and review.policy else ""
-        if self._guard.seen(rule.text, made.rule, made.rationale) == "held out":
-            why = HELD_OUT
-        self._left_out[why] += bool(why)
-        return not why
+            return None
+        seen = self._guard.seen(rule.text, made.rule, made.rationale)
+        if why := BY_POLICY if review and review.policy else HELD_OUT if seen == "held out" else "":
+            self._left_out[why] += 1
+            return None
+        marked = (EVAL_TRAIN,) if seen == "train" else ()
+        return replace(rule, family=self._families.of_rule(rule.proposal), marked=marked)

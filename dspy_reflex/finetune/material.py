@@ -92,6 +92,8 @@ class Decided:
     """What the reviewer wrote that should have been done, of one failure or of all."""
     family: str = ""
     """What is learned together with it."""
+    marked: tuple[str, ...] = ()
+    """What a reader of its rows should know."""
 
     @property
     def id(self) -> str:

@@ -142,6 +142,15 @@ def test_failures_of_a_train_split_are_allowed_and_marked(store: Store, bundled:
         assert row.lineage.marked == ((EVAL_TRAIN,) if seen.id in row.lineage.failures else ())
 
 
+def test_rules_of_a_train_split_are_allowed_and_marked(store: Store, bundled: Guard) -> None:
+    ruled(store, row_of("train").reference_rule, "kept", *failed(store, "a"), correction="Waited.")
+    ruled(store, RULE, "kept", *failed(store, "b"), correction="Waited, too.")
+    rows = [row for row in drawn(store, guard=bundled) if row.task != "classify"]
+    assert {(RULE in str(row), row.lineage.marked) for row in rows if row.task == "propose"} == {
+        (True, ()), (False, (EVAL_TRAIN,)),
+    }  # fmt: skip
+
+
 def test_a_folder_without_a_split_is_no_eval_set(tmp_path: Any) -> None:
     with pytest.raises(DatasetError, match="is no eval set"):
         guard_for([tmp_path / "evalset"])

@@ -25,7 +25,7 @@ def lineage(rule: Decided | None, cases: Sequence[Case], others: Iterable[Decide
         review=rule.review.id if rule and rule.review else "",
         programs=_once([*classifiers, *([rule.proposal.proposal.program] if rule else [])]),
         rule_sha256=rule.sha256 if rule else "",
-        marked=_once(mark for case in cases for mark in case.marked),
+        marked=_once(mark for one in (*([rule] if rule else []), *cases) for mark in one.marked),
     )
 
 

@@ -112,7 +112,7 @@ def test_other_words_are_approved_in_its_place(workspace: Workspace) -> None:
     one = workspace.file()
     done = workspace("review", "edit", one.id, "--rule", BETTER, "--by", "ann")
     assert done.out == f"{one.id} is approved: {BETTER}\n"
-    assert "cannot become approved" in workspace("review", "edit", one.id, "--rule", RULE, "--by", "ann").refusal
+    assert "is approved already" in workspace("review", "edit", one.id, "--rule", RULE, "--by", "ann").refusal
 
 
 def test_the_editor_gets_the_rule_and_gives_another(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

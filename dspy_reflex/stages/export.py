@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from dspy_reflex.errors import ExportError
@@ -22,7 +23,17 @@ def guard_for(eval_sets: Sequence[Path]) -> Guard:
     Raises:
         DatasetError: One of them cannot be read.
     """
-    return Guard([bundled("datasets") / "failures", *eval_sets])
+    return Guard([_bundled(), *eval_sets]) if eval_sets else _usual_guard()
+
+
+@cache
+def _usual_guard() -> Guard:
+    """Read once a process: what the package brings does not change."""
+    return Guard([_bundled()])
+
+
+def _bundled() -> Path:
+    return bundled("datasets") / "failures"
 
 
 def training_rows(store: Store, plan: Plan, guard: Guard) -> Iterator[Row]:

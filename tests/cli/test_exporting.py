@@ -143,13 +143,15 @@ def test_families_may_be_divided_by_time(taught: Workspace) -> None:
         (("check", "taken"), "taken: cannot be read"),
     ],
 )
-def test_bad_input_is_one_sentence_and_writes_nothing(taught: Workspace, arguments: tuple[str, ...], said: str) -> None:
-    (taught.folder / "taken").mkdir()
-    (taught.folder / "taken" / "thesis.tex").write_text("my life's work")
-    done = taught.reflex("export", *arguments, *(() if "check" in arguments else ("--home", taught.home)))
+def test_bad_input_is_one_sentence_and_writes_nothing(
+    workspace: Workspace, arguments: tuple[str, ...], said: str
+) -> None:
+    (workspace.folder / "taken").mkdir()
+    (workspace.folder / "taken" / "thesis.tex").write_text("my life's work")
+    done = workspace.reflex("export", *arguments, *(() if "check" in arguments else ("--home", workspace.home)))
     assert said in done.refusal
-    assert not (taught.folder / "training").exists()
-    assert (taught.folder / "taken" / "thesis.tex").read_text() == "my life's work"
+    assert not (workspace.folder / "training").exists()
+    assert (workspace.folder / "taken" / "thesis.tex").read_text() == "my life's work"
 
 
 def pushed(hub: Hub, taught: Workspace, *arguments: str, stdin: str = "") -> Done:

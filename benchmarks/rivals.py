@@ -32,7 +32,7 @@ from dspy_reflex.benchmark.statistics import macro_f1
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.evalset.load import load_evalset
 from dspy_reflex.optimize.examples import examples_for
-from dspy_reflex.optimize.measure import measure
+from dspy_reflex.optimize.measure import beside, meanwhile, measure
 from dspy_reflex.optimize.metrics import CauseMetric, cause_criterion
 from dspy_reflex.optimize.models.dspy_lm import ReflexLM
 from dspy_reflex.optimize.models.journal import FILE, Journal
@@ -97,7 +97,7 @@ class Outcome:
     spent: Counts
     seconds: float
     phases: dict[str, float]
-    """Seconds in which a phase was going on; phases may overlap."""
+    """Seconds that a phase took; measuring has only those in which nothing else was going on."""
 
 
 @dataclass
@@ -142,7 +142,8 @@ class Watch(BaseCallback):
         """Called by DSPy after it."""
         began, program = self._open.pop(call_id)
         self.spans["evaluate"].append((began, self.seconds))
-        told, name = self._told[_content(program)], _content(program)
+        name = _content(program)
+        told = self._told[name]
         for example, prediction, points in outputs.results if outputs else ():
             told[example.dspy_row] = (getattr(prediction, "root_cause", None), float(points))
         if told.keys() == self.gold.keys() and name not in self.scored:
@@ -156,7 +157,9 @@ class Watch(BaseCallback):
         """What came of it all."""
         seconds = self.seconds
         phases = {name: _covered(spans) for name, spans in self.spans.items()}
-        phases["propose"] = seconds - _covered([span for spans in self.spans.values() for span in spans])
+        everything = _covered([span for spans in self.spans.values() for span in spans])
+        others = _covered([span for name, spans in self.spans.items() if name != "measure" for span in spans])
+        phases |= {"measure": everything - others, "propose": seconds - everything}
         return Outcome(program, self.score_of(program), tuple(self.scored.values()), self.spent(), seconds, phases)
 
     def _score(self, program: Any, told: dict[str, tuple[str | None, float]]) -> Scored:
@@ -178,7 +181,7 @@ def stock(task: Task, server: ModelServer, side: str, latency_s: float = 0.0) ->
         dspy.configure_cache(disk_cache_dir=cache)
         lm = dspy.LM(MODEL, api_base=server.url(side, latency_s), api_key=KEY)
         watch = Watch(task.gold, lambda: server.counts(side))
-        with dspy.context(lm=lm, adapter=adapter(), callbacks=[watch]):
+        with dspy.context(lm=lm, adapter=dspy.ChatAdapter(use_json_adapter_fallback=False), callbacks=[watch]):
             search = MIPROv2(
                 metric=CauseMetric.balanced_on(task.val),
                 auto=None,
@@ -202,23 +205,26 @@ def stock(task: Task, server: ModelServer, side: str, latency_s: float = 0.0) ->
 def ours(task: Task, server: ModelServer, side: str, latency_s: float = 0.0) -> Outcome:
     """Compile as `dspy-reflex compile` does, with the measuring before and after that belongs to it."""
     with tempfile.TemporaryDirectory() as run, closing(Journal(Path(run) / FILE)) as journal, _quiet():
-        ledger, watch = Ledger(), Watch(task.gold, lambda: server.counts(side))
+        ledger, watch = Ledger(at_once=task.threads), Watch(task.gold, lambda: server.counts(side))
         with _led_to(server.url(side, latency_s)):
             models = {role: journaled(MODEL, role, journal, ledger) for role in ("task", "prompt", "measure")}
         student = RootCauseClassifier()
-        with watch.phase("measure"):
-            measure(publish(student), models["measure"], task.val, "val", task.threads)
-        setting = _setting(task, ReflexLM(models["task"]), ReflexLM(models["prompt"]), ledger)
-        with dspy.context(lm=setting.task_lm, adapter=adapter(), callbacks=[setting.board, watch]):
-            one = optimizer("miprov2")
-            setting.board.score(one.run(student, setting, one.configured(SIZES)))
+
+        def measured(program: Any, threads: int) -> None:
+            with watch.phase("measure"):
+                measure(publish(program), models["measure"], task.val, "val", threads)
+
+        with meanwhile(lambda: measured(student, beside(task.threads)), ledger) as before:
+            setting = _setting(task, ReflexLM(models["task"]), ReflexLM(models["prompt"]), ledger, before.result)
+            with dspy.context(lm=setting.task_lm, adapter=adapter(), callbacks=[setting.board, watch]):
+                one = optimizer("miprov2")
+                setting.board.score(one.run(student, setting, one.configured(SIZES)))
         found = setting.board.leader(student)
-        with watch.phase("measure"):
-            measure(publish(found), models["measure"], task.val, "val", task.threads)
+        measured(found, task.threads)
         return watch.outcome(found)
 
 
-def _setting(task: Task, task_lm: Any, prompt_lm: Any, ledger: Ledger) -> Setting:
+def _setting(task: Task, task_lm: Any, prompt_lm: Any, ledger: Ledger, ready: Callable[[], object]) -> Setting:
     train, val = (examples_for("root_cause", rows, task.seed) for rows in (task.train, task.val))
     metric = CauseMetric.balanced_on(task.val)
     return Setting(
@@ -231,7 +237,7 @@ def _setting(task: Task, task_lm: Any, prompt_lm: Any, ledger: Ledger) -> Settin
         seed=task.seed,
         threads=task.threads,
         view_batch=len(train),
-        board=Scoreboard(val, metric, cause_criterion(task.val), ledger, task.threads),
+        board=Scoreboard(val, metric, cause_criterion(task.val), ledger, task.threads, ready=ready),
     )
 
 

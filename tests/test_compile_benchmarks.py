@@ -152,7 +152,8 @@ def test_the_speed_report_says_the_ratio_and_the_quality() -> None:
     """Late answers are told, whichever side they hit."""
     side = {"seconds": 10.0, "phases": dict.fromkeys(compile_speed.PHASES, 2.5), "calls": 100, "score": 0.6}
     told = {"stock": {**side, "late": 2, "macro_f1": 0.59}, "ours": {**side, "late": 1, "macro_f1": 0.58}}
-    said = compile_speed.render({"latency_s": 0.2, "threads": 8, "runs": 3, "seed": 0, "ratio": 0.5, **told})
-    assert "Ours took 0.50 of the time" in said
+    ratios = {"ratio": 0.5, "ratios": [0.4, 0.5, 0.7]}
+    said = compile_speed.render({"latency_s": 0.2, "threads": 8, "seeds": [0, 1, 2], **ratios, **told})
+    assert "Ours took 0.50 of the time of stock DSPy (0.40 to 0.70)" in said
     assert "3 of them came later" in said
     assert "| dspy\\_reflex | 10.0 |" in said or "| dspy_reflex | 10.0 |" in said

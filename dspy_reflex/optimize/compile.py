@@ -143,7 +143,7 @@ class _Compile:
         chosen.check(chosen.configured(options.settings), Sizes(len(train), len(val or train)))
         if self.expected_rows not in (None, digest(train, val)):
             raise CompileError(f"{self.place}: the rows are not those that this run began with; start the compile anew")
-        ledger, started = Ledger(options.budget), time.monotonic()
+        ledger, started = Ledger(options.budget, options.threads), time.monotonic()
         with closing(Journal(self.place / FILE)) as journal:
             work = Work(options, journal, ledger, self.say, self.place / BATCHES)
             self._write_config(digest(train, val))

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from dspy_reflex.benchmark import statistics
 from dspy_reflex.benchmark.predict import CauseAnswer, Contender, RuleProposed, cause_answers, rule_answers
+from dspy_reflex.errors import BudgetError
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.optimize.models.journaled import JournaledModel
+from dspy_reflex.optimize.models.ledger import Ledger
 from dspy_reflex.runtime.artifact import Artifact
 
+Out = TypeVar("Out")
 Answers = tuple[CauseAnswer, ...] | tuple[RuleProposed, ...]
 
 
@@ -80,6 +85,23 @@ def measure(
     contender = Contender(artifact.name, "program", artifact, model)
     ask = cause_answers if artifact.program == "root_cause" else rule_answers
     return Measured(usable, ask(contender, usable, threads, lambda: None), on)
+
+
+@contextmanager
+def meanwhile(measuring: Callable[[], Out], ledger: Ledger) -> Generator[Future[Out]]:
+    """Measure while something else is done. When that goes wrong, nothing more is asked."""
+    with ThreadPoolExecutor(1) as pool:
+        measured = pool.submit(measuring)
+        try:
+            yield measured
+        except BaseException:
+            ledger.stop(BudgetError("this sitting is over"))
+            raise
+
+
+def beside(threads: int) -> int:
+    """How many of so many threads may measure meanwhile: a place or two are left to those who cannot wait."""
+    return max(1, threads * 3 // 4)
 
 
 def _prediction(row: LabelledFailure, answer: CauseAnswer | RuleProposed) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 import dspy
 
 from dspy_reflex.errors import ProgramError, RenderError
+from dspy_reflex.optimize.models.chat import Chat
 from dspy_reflex.optimize.modules import PROGRAMS, only_predictor
 from dspy_reflex.optimize.search.knn import NearestDemos, compile_knn
 from dspy_reflex.records.taxonomy import Taxonomy
@@ -18,7 +19,7 @@ from dspy_reflex.runtime.retrieve import VECTORIZER, Retrieval, written
 
 def adapter() -> Any:
     """The one adapter that programs are compiled and rendered with: no second try in another format."""
-    return dspy.ChatAdapter(use_json_adapter_fallback=False)
+    return Chat(use_json_adapter_fallback=False)
 
 
 def publish(

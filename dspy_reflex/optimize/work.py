@@ -19,7 +19,7 @@ from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.evalset.split import folds
 from dspy_reflex.optimize import calibrate
 from dspy_reflex.optimize.examples import examples_for
-from dspy_reflex.optimize.measure import Measured, measure
+from dspy_reflex.optimize.measure import Measured, beside, meanwhile, measure
 from dspy_reflex.optimize.metrics import CauseMetric, cause_criterion, guarded, rule_criterion, rule_metric
 from dspy_reflex.optimize.models.dspy_lm import ReflexLM, model_name
 from dspy_reflex.optimize.models.journal import Journal
@@ -28,9 +28,7 @@ from dspy_reflex.optimize.models.ledger import Ledger, Stop
 from dspy_reflex.optimize.modules import PROGRAMS
 from dspy_reflex.optimize.optimizers import optimizer
 from dspy_reflex.optimize.optimizers.base import Setting, flag
-from dspy_reflex.optimize.options import (
-    CompileOptions,
-)
+from dspy_reflex.optimize.options import CompileOptions
 from dspy_reflex.optimize.publish import adapter, publish
 from dspy_reflex.optimize.rows import Rows
 from dspy_reflex.optimize.search.demos import in_turn
@@ -102,8 +100,10 @@ class Work:
         self.say(f"{len(train)} rows to learn from, {len(val)} to choose on" if val else f"{len(train)} rows, no val")
         student = PROGRAMS[self.options.program](self.options.taxonomy)
         plain = self._published(student, [])
-        before = self._measure(plain, val or train, VAL if val else "train, unseen by it")
-        module, board, partial = self._optimized(student, train, val or train)
+        on, threads = VAL if val else "train, unseen by it", beside(self.options.threads)
+        with meanwhile(lambda: self._measure(plain, val or train, on, threads), self.ledger) as measuring:
+            module, board, partial = self._optimized(student, train, val or train, measuring.result)
+            before = measuring.result()
         compiled = self._published(module, train)
         self._check_changed(plain, compiled, len(val or train))
         measured = self._measure(compiled, val) if val else self._cross_validated(student, train)
@@ -131,9 +131,11 @@ class Work:
         told = self._out_of_fold(student, train, val) if self.options.cross_calibrate else measured
         return told, self._curve(student, train, val, measured) if self.options.learning_curve else None
 
-    def _optimized(self, student: Any, train: Rows, val: Rows) -> tuple[Any, Scoreboard, str | None]:
+    def _optimized(
+        self, student: Any, train: Rows, val: Rows, ready: Callable[[], object] = lambda: None
+    ) -> tuple[Any, Scoreboard, str | None]:
         """The best module, the board it was chosen from, and why the search ended early if it did."""
-        setting = self._setting(train, val)
+        setting = self._setting(train, val, ready)
         self.board = board = setting.board
         with _quiet(), dspy.context(lm=self.task_lm, adapter=adapter(), callbacks=[board]):
             try:
@@ -164,12 +166,13 @@ class Work:
             return board.leader(student)
         return module
 
-    def _setting(self, train: Rows, val: Rows) -> Setting:
+    def _setting(self, train: Rows, val: Rows, ready: Callable[[], object]) -> Setting:
         options = self.options
         cause = options.program == "root_cause"
         metric = guarded(CauseMetric.balanced_on(val, options.costs) if cause else rule_metric)
         criterion = cause_criterion(val, options.costs) if cause else rule_criterion(val)
         valset = examples_for(options.program, val, options.seed)
+        ahead = self._ahead if options.batch else None
         return Setting(
             metric=metric,
             trainset=in_turn(examples_for(options.program, train, options.seed)),
@@ -180,15 +183,7 @@ class Work:
             seed=options.seed,
             threads=options.threads,
             view_batch=len(train) if (options.prompt_lm or options.lm) in OFFLINE_NAMES else VIEW_BATCH,
-            board=Scoreboard(
-                valset,
-                metric,
-                criterion,
-                self.ledger,
-                options.threads,
-                self.say,
-                self._ahead if options.batch else None,
-            ),
+            board=Scoreboard(valset, metric, criterion, self.ledger, options.threads, self.say, ahead, ready),
         )
 
     def _check_changed(self, plain: Artifact, compiled: Artifact, rows: int) -> None:
@@ -251,11 +246,11 @@ class Work:
         artifact = self._published(module, [])
         self.model.prefill([render(artifact, dict(one.inputs())) for one in examples], self.batches, self.say)
 
-    def _measure(self, artifact: Artifact, rows: Rows, on: str = VAL) -> Measured:
+    def _measure(self, artifact: Artifact, rows: Rows, on: str = VAL, threads: int | None = None) -> Measured:
         if self.options.batch:
             inputs = [dict(one.inputs()) for one in examples_for(self.options.program, rows, self.options.seed)]
             self.model.prefill([render(artifact, one) for one in inputs], self.batches, self.say)
-        return measure(artifact, self.model, rows, on, self.options.threads)
+        return measure(artifact, self.model, rows, on, threads or self.options.threads)
 
     def _published(self, module: Any, train: Rows, **known: Any) -> Artifact:
         options = self.options

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import cache
 from importlib import resources
@@ -35,6 +36,10 @@ SMALLEST_BATCH = 8
 """Fewer questions are sooner asked one by one."""
 BATCH_PREFIX = "anthropic/"
 """Models of the one provider whose batches are spoken."""
+WAITED_FOR: tuple[Phase, ...] = ("bootstrap", "propose")
+"""What everything else waits for; scores are wanted later."""
+SPENT: ContextVar[list[int]] = ContextVar("spent")
+"""Tokens of each answer that was put on the bill in this context, where somebody wants to know."""
 CHARS_PER_TOKEN = 4
 """A guess, for what a question takes of the budget before the provider has counted it."""
 
@@ -67,7 +72,7 @@ class JournaledModel:
             if answer is None:
                 return self._paid_for(key, messages, sampling)
         if self._ledger.first(key):
-            self._ledger.add(self._phase, self.name, answer, replayed=not self._ledger.has_bought(key))
+            self._bill(answer, replayed=not self._ledger.has_bought(key))
         return answer
 
     async def acomplete(self, messages: list[Message], sampling: Sampling = PLAIN) -> Completion:
@@ -104,12 +109,17 @@ class JournaledModel:
         return key_of({**self._place, **drawn, "messages": messages})
 
     def _paid_for(self, key: str, messages: list[Message], sampling: Sampling) -> Completion:
-        with self._ledger.asking(self.name, _length(messages)):
+        urgent = self._phase in WAITED_FOR
+        with self._ledger.line.place(urgent=urgent), self._ledger.asking(self.name, _length(messages)):
             answer = self._answered(messages, sampling)
             self._note(key, answer)
             self._ledger.first(key)
-            self._ledger.add(self._phase, self.name, answer)
+            self._bill(answer)
         return answer
+
+    def _bill(self, answer: Completion, *, replayed: bool = False) -> None:
+        self._ledger.add(self._phase, self.name, answer, replayed=replayed)
+        SPENT.get([]).append(answer.input_tokens + answer.output_tokens)
 
     def _answered(self, messages: list[Message], sampling: Sampling) -> Completion:
         while True:

@@ -18,6 +18,7 @@ from functools import reduce
 from typing import Any, Literal
 
 from dspy_reflex.errors import BudgetError, ConfigError, ReflexError
+from dspy_reflex.optimize.models.line import Line
 from dspy_reflex.runtime.lm.model import Completion
 from dspy_reflex.runtime.lm.prices import cost_usd
 
@@ -41,15 +42,20 @@ class Budget:
     max_errors: int = 0
     """Calls that may be given up after all their attempts, and asked again, before the run stops."""
 
+    @property
+    def limits(self) -> dict[str, float]:
+        """What there is a limit for."""
+        limits = {"calls": self.max_calls, "tokens": self.max_tokens, "usd": self.max_usd, "time": self.max_time_s}
+        return {name: limit for name, limit in limits.items() if limit is not None}
+
     def check(self, models: Iterable[str]) -> None:
         """Say what cannot be held before anything is spent.
 
         Raises:
             ConfigError: A limit is not above 0, or there is no price to hold against one.
         """
-        limits = {"calls": self.max_calls, "tokens": self.max_tokens, "usd": self.max_usd, "time": self.max_time_s}
-        for name, limit in limits.items():
-            if limit is not None and not (limit > 0 and math.isfinite(limit)):
+        for name, limit in self.limits.items():
+            if not (limit > 0 and math.isfinite(limit)):
                 raise ConfigError(f"--max-{name}: {limit} is no limit; give a number above 0")
         unpriced = [model for model in models if cost_usd(model, 0, 0) is None]
         if self.max_usd is not None and unpriced:
@@ -74,9 +80,10 @@ class Stop(BaseException):
 class Ledger:
     """Counts every answer of a run. Safe with threads; copies of a model share their ledger."""
 
-    def __init__(self, budget: Budget | None = None) -> None:
-        """Start at nothing."""
+    def __init__(self, budget: Budget | None = None, at_once: int | None = None) -> None:
+        """Start at nothing; `at_once` is how many questions may be on their way together, whatever the model."""
         self._budget = budget or Budget()
+        self.line = Line(at_once)
         self._lock = threading.Condition()
         self._phases: dict[str, Counter[str]] = {}
         self._models: dict[str, Counter[str]] = {}
@@ -197,6 +204,11 @@ class Ledger:
         self.stop(BudgetError("this sitting is over"))
         with self._lock:
             self._lock.wait_for(lambda: not self._ahead)
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether the run may end before its work is done."""
+        return bool(self._budget.limits)
 
     @property
     def calls(self) -> int:

@@ -26,8 +26,7 @@ def _run(student: Any, setting: Setting, options: RandomSearchOptions) -> Any:
 
     worked_out = min(options.max_bootstrapped, options.max_demos)
     sets = demo_sets(student, setting, options.trials, worked_out, options.max_demos)
-    for demos in sets:
-        setting.board.race(with_demos(student, demos))
+    setting.board.race_all([with_demos(student, demos) for demos in sets])
     return setting.board.leader(student)
 
 

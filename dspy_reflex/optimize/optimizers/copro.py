@@ -39,7 +39,8 @@ def _run(student: Any, setting: Setting, options: CoproOptions) -> Any:
         else:
             written = _written(setting, options, place, BasicGenerateInstruction, {"basic_instruction": basic})
         new = [one for one in written if one not in scores]
-        scores |= {one: setting.board.race(with_demos(student, [], one)).mean for one in new}
+        raced = setting.board.race_all([with_demos(student, [], one) for one in new])
+        scores |= {one: candidate.mean for one, candidate in zip(new, raced, strict=True)}
     return setting.board.leader(student)
 
 

@@ -43,9 +43,9 @@ def _run(student: Any, setting: Setting, options: InferRulesOptions) -> Any:
         return _inferred(predictor, setting, options, setting.seed * options.trials + place)
 
     told = in_parallel(one, range(options.trials), setting.threads)
-    for rules in dict.fromkeys(filter(None, told)):
-        instructions = f"{predictor.signature.instructions}\n\n{ADHERE}\n{rules}"
-        setting.board.race(with_demos(program, predictor.demos, instructions))
+    adhering = f"{predictor.signature.instructions}\n\n{ADHERE}\n"
+    different = dict.fromkeys(filter(None, told))
+    setting.board.race_all([with_demos(program, predictor.demos, adhering + rules) for rules in different])
     return setting.board.leader(student)
 
 

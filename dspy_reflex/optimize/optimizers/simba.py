@@ -43,8 +43,7 @@ def _run(student: Any, setting: Setting, options: SimbaOptions) -> Any:
         num_threads=setting.threads,
     )
     best: Any = simba.compile(student, trainset=setting.trainset[: batch * options.steps], seed=setting.seed)
-    for candidate in best.candidate_programs:
-        setting.board.race(candidate["program"])
+    setting.board.race_all([candidate["program"] for candidate in best.candidate_programs])
     return setting.board.leader(student)
 
 

@@ -75,14 +75,12 @@ class BalancedBootstrap(BootstrapFewShot):
         return self.student
 
 
-def bootstrapped(
-    student: Any, setting: Setting, trainset: Examples, worked_out: int, demos: int, threads: int | None = None
-) -> Any:
+def bootstrapped(student: Any, setting: Setting, trainset: Examples, worked_out: int, demos: int) -> Any:
     """A copy of a module with so many demos, so many of them worked out by the teacher."""
     if not worked_out:
         return LabeledFewShot(k=demos).compile(student, trainset=list(trainset), sample=False)
     optimizer = BalancedBootstrap(
-        threads or setting.threads,
+        setting.threads,
         metric=setting.metric,
         teacher_settings=setting.teacher_settings,
         max_bootstrapped_demos=worked_out,
@@ -107,10 +105,9 @@ def demo_sets(student: Any, setting: Setting, number: int, worked_out: int, demo
     while len(plans) < number:
         shuffled = rng.sample(setting.trainset, len(setting.trainset))
         plans.append((in_turn(shuffled), rng.randint(1, worked_out) if worked_out else 0))
-    threads = max(1, setting.threads // number)
 
     def made(plan: tuple[Examples, int]) -> Demos:
-        return bootstrapped(student, setting, *plan, demos, threads).predictors()[0].demos
+        return bootstrapped(student, setting, *plan, demos).predictors()[0].demos
 
     return in_parallel(made, plans[:number], setting.threads)
 

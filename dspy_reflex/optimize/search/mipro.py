@@ -92,13 +92,19 @@ def _searched(student: Any, setting: Setting, instructions: list[str], sets: lis
     for instruction, demos in square:
         study.enqueue_trial(_params(instruction, demos))
     points: dict[tuple[int, int], float] = {}
-    for _ in range(min(trials, len(instructions) * len(sets))):
+
+    def made(pair: tuple[int, int]) -> Any:
+        return with_demos(student, sets[pair[1]], instructions[pair[0]])
+
+    number = min(trials, len(instructions) * len(sets))
+    for place in range(number):
         trial, pair = _ask(study, len(instructions), len(sets))
         if pair in points:  # TPE repeats itself where it is sure; what it has not tried is worth more
             study.tell(trial, points[pair])
             study.enqueue_trial(_params(*_untried(points, len(instructions), len(sets))))
             trial, pair = _ask(study, len(instructions), len(sets))
-        candidate = setting.board.race(with_demos(student, sets[pair[1]], instructions[pair[0]]))
+        following = [made(next_pair) for next_pair in square[place + 1 : number][:1]]
+        candidate = setting.board.race(made(pair), *following)
         points[pair] = candidate.mean
         study.tell(trial, candidate.mean)
     return setting.board.leader(student)

@@ -8,10 +8,10 @@ single rows can say; of equals, the one with the shorter prompt is taken.
 from __future__ import annotations
 
 import hashlib
-import statistics
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import zip_longest
 from typing import Any
 
 import dspy
@@ -19,40 +19,19 @@ from dspy.utils.callback import BaseCallback
 
 from dspy_reflex.optimize.models.ledger import Ledger
 from dspy_reflex.optimize.optimizers.base import ANY_NUMBER
+from dspy_reflex.optimize.search.asking import Asked, Asking
+from dspy_reflex.optimize.search.candidate import Candidate
+from dspy_reflex.optimize.search.chances import is_dropped, is_promising
 from dspy_reflex.optimize.search.demos import in_turn
 
 BLOCKS = 6
 """Val is asked in so many blocks; only between two of them is a candidate dropped, so threads change nothing."""
 SMALLEST_BLOCK = 12
 """A block with fewer rows decides nothing."""
-BEHIND = 1.0
-"""Standard errors that a candidate must lie behind the leader to be dropped; one-sided, about 84 %."""
-ALIKE = 0.5
-"""Share of val on which a candidate must get the leader's points, row by row, to be dropped as no better."""
+LATE = 3
+"""The last third of a block is asked when the others may be answered; by then it shows what comes next."""
 Criterion = Callable[[Mapping[str, Any]], float]
 """Score of the predictions to rows, by row hash; higher is better, in [0, 1]."""
-
-
-@dataclass
-class Candidate:
-    """A program that was tried, and what it answered."""
-
-    number: int
-    module: Any
-    prompt_chars: int
-    demos: int
-    predictions: dict[str, Any] = field(default_factory=dict[str, Any])
-    points: dict[str, float] = field(default_factory=dict[str, float])
-    """The metric of each row, by row hash."""
-    dropped: bool = False
-    calls: int = 0
-    tokens: int = 0
-    """What the whole compile had used when this one was last scored."""
-
-    @property
-    def mean(self) -> float:
-        """The metric over the rows asked so far."""
-        return statistics.fmean(self.points.values()) if self.points else 0.0
 
 
 class Scoreboard(BaseCallback):
@@ -67,6 +46,7 @@ class Scoreboard(BaseCallback):
         threads: int = 1,
         say: Callable[[str], None] = lambda _: None,
         ahead: Callable[[Any, Sequence[Any]], None] | None = None,
+        ready: Callable[[], object] = lambda: None,
     ) -> None:
         """Begin with nobody.
 
@@ -78,32 +58,44 @@ class Scoreboard(BaseCallback):
             threads: Questions at a time.
             say: Told of each score.
             ahead: Given a module and the rows it is about to be asked; then val is one block.
+            ready: Returns when scoring may begin; until then others ask.
         """
         self.candidates: list[Candidate] = []
         self._valset, self._rows = in_turn(valset), {example.dspy_row for example in valset}
         self._metric, self._criterion, self._ledger, self._threads, self._say = metric, criterion, ledger, threads, say
-        self._ahead = ahead
+        self._ahead, self._ready = ahead, ready
         self._by_prompt: dict[str, Candidate] = {}
         self._running: dict[str, Candidate] = {}
+        self._asking = Asking(ledger, threads)
         self._lock = threading.Lock()
 
-    def race(self, module: Any) -> Candidate:
-        """Score a candidate block by block, as long as it may still become the best."""
+    def race(self, module: Any, following: Any = None) -> Candidate:
+        """Score a candidate block by block, as long as it may still become the best.
+
+        Args:
+            module: The candidate.
+            following: The one that is raced next, where that is known: threads with nothing else to do begin with it.
+        """
         candidate = self._known(module)
-        for block in self._blocks():
-            missing = [example for example in block if example.dspy_row not in candidate.points]
-            if missing and not candidate.dropped:
-                self._evaluate(module, missing)
-                candidate.dropped = not self._is_finished(candidate) and self._is_behind(candidate)
+        blocks = [missing for block in self._blocks() if (missing := self._missing(candidate, block))]
+        if blocks and not candidate.dropped:
+            with self._asked(candidate, module) as asked:
+                self._race(candidate, asked, blocks, following)
         self._tell(candidate)
         return candidate
+
+    def race_all(self, modules: Sequence[Any]) -> list[Candidate]:
+        """Score several, one after another."""
+        return [self.race(module, following) for module, following in zip_longest(modules, modules[1:])]
 
     def score(self, module: Any) -> Candidate:
         """Score a candidate on all of val, whatever it takes."""
         candidate = self._known(module)
-        missing = [example for example in self._valset if example.dspy_row not in candidate.points]
+        missing = self._missing(candidate, self._valset)
         if missing:
-            self._evaluate(module, missing)
+            with self._asked(candidate, module) as asked:
+                self._begin(asked, missing)
+                self._evaluate(asked, missing)
         candidate.dropped = False
         return candidate
 
@@ -127,7 +119,9 @@ class Scoreboard(BaseCallback):
 
     def value(self, candidate: Candidate) -> float:
         """The criterion over the rows asked so far; 0 if there are none yet."""
-        return self._criterion(candidate.predictions) if candidate.predictions else 0.0
+        if candidate.value is None:
+            candidate.value = self._criterion(candidate.predictions) if candidate.predictions else 0.0
+        return candidate.value
 
     def to_json(self, chosen: Any) -> list[dict[str, Any]]:
         """A row for each candidate, in the order in which they were met."""
@@ -136,15 +130,16 @@ class Scoreboard(BaseCallback):
 
     def on_evaluate_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         """Called by DSPy before an evaluation."""
+        self._ready()
+        self._asking.evaluating(1)
         with self._lock:
-            self._ledger.evaluating += 1
             if any(example.get("dspy_row") in self._rows for example in inputs.get("devset") or instance.devset):
                 self._running[call_id] = self._known(inputs["program"])
 
     def on_evaluate_end(self, call_id: str, outputs: Any | None, exception: BaseException | None = None) -> None:
         """Called by DSPy after an evaluation."""
+        self._asking.evaluating(-1)
         with self._lock:
-            self._ledger.evaluating -= 1
             candidate = self._running.pop(call_id, None)
             if candidate is None:
                 return
@@ -153,6 +148,7 @@ class Scoreboard(BaseCallback):
                     # a program that is traced, as GEPA does, answers with a pair of prediction and trace
                     candidate.predictions[example.dspy_row] = prediction[0] if type(prediction) is tuple else prediction
                     candidate.points[example.dspy_row] = float(points)
+            candidate.value = None
             candidate.calls, candidate.tokens = self._ledger.calls, self._ledger.tokens
 
     def on_adapter_parse_end(
@@ -162,31 +158,70 @@ class Scoreboard(BaseCallback):
         if exception is not None:
             self._ledger.unusable()
 
-    def _evaluate(self, module: Any, examples: Sequence[Any]) -> None:
+    def _race(self, candidate: Candidate, asked: Asked, blocks: list[list[Any]], following: Any) -> None:
+        """Ask block by block, and before the end of one begin with what will be asked next if nothing unlikely happens.
+
+        That depends on the answers to certain rows, not on which of them came first: threads change nothing.
+        """
+        leader = self._first()
+        for block, further in zip_longest(blocks, blocks[1:], fillvalue=()):
+            self._begin(asked, block)
+            if leader is None:
+                self._begin_early(following)
+            late, by_then = -(-len(block) // LATE), len(candidate.points) + len(block)
+            for part in (block[:-late], block[-late:]):
+                if further and self._is_promising(candidate, leader, by_then):
+                    asked.begin(further)
+                elif candidate.points:
+                    self._begin_early(following)
+                self._evaluate(asked, part)
+            if further and leader and is_dropped(candidate.gaps(leader), len(self._rows)):
+                candidate.dropped = True
+                self._begin_early(following)
+                return
+
+    def _is_promising(self, candidate: Candidate, leader: Candidate | None, by_then: int) -> bool:
+        if leader is None or not candidate.points:
+            return leader is None
+        return is_promising(candidate.gaps(leader), self._block_size, by_then, len(self._rows))
+
+    @contextmanager
+    def _asked(self, candidate: Candidate, module: Any) -> Generator[Asked]:
+        self._ready()
+        with self._asking.turn(module, self._prompt(module)) as asked:
+            yield asked
+        candidate.calls, candidate.tokens = self._asking.spent
+
+    def _begin(self, asked: Asked, examples: Sequence[Any]) -> None:
         if self._ahead:
-            self._ahead(module, examples)
-        evaluate = dspy.Evaluate(
-            devset=list(examples), metric=self._metric, num_threads=self._threads, max_errors=ANY_NUMBER
-        )
-        evaluate(module)
+            self._ahead(asked.program, examples)
+        asked.begin(examples)
+
+    def _begin_early(self, module: Any) -> None:
+        """Ask the first block before its turn; it is asked in any case, unless the budget ends before."""
+        if module is not None and self._threads > 1 and not self._ahead and not self._ledger.has_limits:
+            prompt = self._prompt(module)
+            if prompt not in self._by_prompt:
+                self._asking.opened(module, prompt).begin(self._blocks()[0])
+
+    def _evaluate(self, asked: Any, examples: Sequence[Any]) -> None:
+        if examples:
+            dspy.Evaluate(devset=list(examples), metric=self._metric, num_threads=1, max_errors=ANY_NUMBER)(asked)
+
+    def _missing(self, candidate: Candidate, examples: Sequence[Any]) -> list[Any]:
+        return [example for example in examples if example.dspy_row not in candidate.points]
+
+    @property
+    def _block_size(self) -> int:
+        return len(self._valset) if self._ahead else max(SMALLEST_BLOCK, -(-len(self._valset) // BLOCKS))
 
     def _blocks(self) -> list[list[Any]]:
-        size = len(self._valset) if self._ahead else max(SMALLEST_BLOCK, -(-len(self._valset) // BLOCKS))
+        size = self._block_size
         return [self._valset[start : start + size] for start in range(0, len(self._valset), size)]
 
-    def _is_behind(self, candidate: Candidate) -> bool:
-        """Whether the interval of its difference to the leader, on the rows of both, lies below 0.
-
-        One that has answered much of val just as the leader did is not worth the rest: it would be as good.
-        """
-        finished = [other for other in self.candidates if self._is_finished(other)]
-        if not finished:
-            return False
-        leader = max(finished, key=self._rank)
-        gaps = [points - leader.points[row] for row, points in candidate.points.items()]
-        error = statistics.stdev(gaps) / len(gaps) ** 0.5
-        best_case = statistics.fmean(gaps) + BEHIND * error
-        return best_case < 0 or (not any(gaps) and len(gaps) >= ALIKE * len(self._rows))
+    def _first(self) -> Candidate | None:
+        """Whoever leads now."""
+        return max(filter(self._is_finished, self.candidates), key=self._rank, default=None)
 
     def _is_finished(self, candidate: Candidate) -> bool:
         return candidate.points.keys() >= self._rows
@@ -208,6 +243,8 @@ class Scoreboard(BaseCallback):
 
     def _prompt(self, module: Any) -> str:
         """What tells a candidate from others: its instructions and demos."""
+        if isinstance(module, Asked):
+            return module.name
         parts = [
             (predictor.signature.instructions, [sorted(map(repr, demo.items())) for demo in predictor.demos])
             for predictor in module.predictors()
@@ -231,5 +268,5 @@ class Scoreboard(BaseCallback):
         best = "" if self.best is None else f", best {self.best:.3f}"
         what = f"dropped after {len(candidate.points)} of {len(self._rows)} rows" if candidate.dropped else "scored"
         self._say(
-            f"candidate {candidate.number}: {self.value(candidate):.3f}, {what}{best}; {self._ledger.calls} calls so far"
+            f"candidate {candidate.number}: {self.value(candidate):.3f}, {what}{best}; {candidate.calls} calls so far"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,9 @@ from dspy_reflex.optimize.metrics import CauseMetric, cause_criterion
 from dspy_reflex.optimize.models.ledger import Ledger, Stop
 from dspy_reflex.optimize.modules import RootCauseClassifier
 from dspy_reflex.optimize.options import Cost
-from dspy_reflex.optimize.search.scoreboard import BLOCKS, SMALLEST_BLOCK, Candidate, Scoreboard
+from dspy_reflex.optimize.search.candidate import Candidate
+from dspy_reflex.optimize.search.demos import in_turn
+from dspy_reflex.optimize.search.scoreboard import BLOCKS, SMALLEST_BLOCK, Scoreboard
 from tests.optimize.compiles import FAILURES, labelled
 
 dspy: Any = pytest.importorskip("dspy")
@@ -33,14 +36,14 @@ def val_rows() -> tuple[LabelledFailure, ...]:
     return labelled(FAILURES, "val")
 
 
-class Asked:
+class Log:
     """Who was asked what, by all copies of a program."""
 
     def __init__(self) -> None:
         self.questions: list[str] = []
         self._lock = threading.Lock()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Asked:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Log:
         return self
 
     def note(self, question: str) -> None:
@@ -55,7 +58,8 @@ class Canned(RootCauseClassifier):
     def __init__(self, name: str, says: Mapping[str, str | None], size: int = 0) -> None:
         super().__init__()
         self.rename(f"I am {name}.{' ' * size}")
-        self.says, self.asked = dict(says), Asked()
+        self.says, self.asked = dict(says), Log()
+        self.before: Callable[[str], None] = lambda _: None
 
     def rename(self, instructions: str) -> None:
         """Have other instructions."""
@@ -65,6 +69,7 @@ class Canned(RootCauseClassifier):
     def forward(self, **inputs: str) -> Any:
         """Answer by the task."""
         self.asked.note(inputs["task"])
+        self.before(inputs["task"])
         said = self.says[inputs["task"]]
         if said == "stop":
             raise Stop(BudgetError("no more"))
@@ -197,6 +202,122 @@ def test_the_same_with_one_thread_and_with_eight() -> None:
         leader = val.board.leader()
         found.append((rows, val.board.to_json(leader), val.name_of(leader), val.told))
     assert found[0] == found[1]
+
+
+class Gate:
+    """Holds up the answer to one question until another one was asked."""
+
+    def __init__(self, held: str, until: str) -> None:
+        self._held, self._until, self._asked = held, until, threading.Event()
+        self.opened = False
+
+    def __call__(self, task: str) -> None:
+        """Called when a question is asked."""
+        if task == self._until:
+            self._asked.set()
+        if task == self._held:
+            self.opened = self._asked.wait(5.0)
+
+
+def in_order(val: Val) -> list[str]:
+    """The tasks of val as candidates are asked them."""
+    return [example.task for example in in_turn(val.examples)]
+
+
+@pytest.mark.parametrize("of_each", [4, 8])
+def test_before_a_block_is_answered_the_next_one_is_begun(of_each: int) -> None:
+    """No thread waits for the slowest of a block if the candidate does as well as the leader, or if nobody leads yet."""
+    val = Val(threads=8)
+    tasks = in_order(val)
+    program = val.right("first" if of_each == 4 else "second", of_each)
+    if of_each == 8:
+        val.race(val.right("leader", 4))
+    gates = [Gate(tasks[end - 1], tasks[end]) for end in (12, 24, 60)]
+
+    def before(task: str) -> None:
+        for gate in gates:
+            gate(task)
+
+    program.before = before
+    val.race(program)
+    assert [gate.opened for gate in gates] == [True] * 3
+
+
+def test_one_who_is_not_as_good_in_its_first_block_is_not_asked_ahead() -> None:
+    """What it would be asked might be in vain."""
+    val = Val(threads=8)
+    behind = val.right("behind", 1)
+    _, dropped = val.race(val.right("leader", 12), behind)
+    assert dropped.dropped
+    assert sorted(behind.asked.questions) == sorted(in_order(val)[:12])
+
+
+def test_what_was_asked_ahead_of_one_who_is_dropped_after_all_is_one_block() -> None:
+    """It did as well as the leader until the last rows of a block; its points are those of the blocks it was raced on."""
+    val = Val(threads=8)
+    tasks = in_order(val)
+    place = {task: number for number, task in enumerate(tasks)}
+    late = val.program("late", lambda row, _: None if place[row.inputs["task"]] in range(20, 24) else row.root_cause)
+    _, found = val.race(val.program("leader", lambda row, _: row.root_cause), late)
+    assert (found.dropped, len(found.points)) == (True, 24)
+    assert sorted(late.asked.questions) == sorted(tasks[:36])
+
+
+@pytest.mark.parametrize("threads", [1, 8])
+def test_the_one_that_is_raced_next_is_begun_while_threads_are_idle(threads: int) -> None:
+    """Its first block, which it is asked in any case; one thread has nothing to do meanwhile."""
+    val = Val(threads=threads)
+    tasks = in_order(val)
+    if threads > 1:
+        val.race(val.right("leader", 5))
+    first, second = val.right("first", 6), val.right("second", 7)
+    begun, seen = threading.Event(), list[bool]()
+
+    def hold(task: str) -> None:
+        if task == tasks[-1]:
+            seen.append(begun.wait(5.0 if threads > 1 else 0.05))
+
+    first.before, second.before = hold, lambda _: begun.set()
+    with val.watched():
+        val.board.race(first, second)
+        assert seen == [threads > 1]
+        assert set(second.asked.questions) <= set(tasks[:12])
+        val.board.race(second)
+    assert sorted(second.asked.questions) == sorted(tasks)
+
+
+def test_all_of_a_list_are_asked_the_same_with_any_number_of_threads() -> None:
+    """Though some are asked before their turn, and some in vain."""
+    found: list[Any] = []
+    for threads in (1, 3, 8):
+        val = Val(threads=threads)
+        programs = [val.right(f"p{number}", number) for number in (5, 3, 8, 0, 8, 12, 2, 11)]
+        with val.watched():
+            raced = val.board.race_all(programs)
+        assert [one.number for one in raced] == [0, 1, 2, 3, 2, 4, 5, 6]
+        found.append(([sorted(one.asked.questions) for one in programs], val.board.to_json(val.board.leader())))
+    assert found[0] == found[1] == found[2]
+    assert max(max(Counter(questions).values(), default=0) for questions in found[0][0]) == 1
+
+
+def test_nobody_is_asked_before_scoring_may_begin() -> None:
+    """Neither by us nor by an optimizer of DSPy's."""
+    for by_us in (True, False):
+        val = Val(of_each=2)
+        program = val.right("one", 1)
+        asked_by_then: list[int] = []
+
+        def ready(program: Canned = program, seen: list[int] = asked_by_then) -> None:
+            time.sleep(0.02)
+            seen.append(len(program.asked.questions))
+
+        vars(val.board)["_ready"] = ready
+        if by_us:
+            val.race(program)
+        else:
+            with val.watched():
+                dspy.Evaluate(devset=val.examples, metric=CauseMetric(), num_threads=1)(program)
+        assert asked_by_then[0] == 0
 
 
 def test_of_equals_the_one_with_the_shorter_prompt_is_taken() -> None:

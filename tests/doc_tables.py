@@ -42,6 +42,18 @@ def review_sentence(splits: dict[str, dict[str, Any]]) -> str:
     return f"It asks for a person on {', '.join(shares[:-1])} and {shares[-1]}"
 
 
+def chain_sentence(splits: dict[str, dict[str, Any]]) -> str:
+    """What rules score that are written for the causes a program names, beside the fixed rule of that cause."""
+    told = [_chained(name, found) for name, found in splits.items()]
+    return f"the rule score is {' and '.join(told)}"
+
+
+def _chained(split: str, found: dict[str, Any]) -> str:
+    right = found["dataset"].rpartition("(")[2].removesuffix(" right)")
+    compiled, fixed = _in_order(found["rows"], [found["rows"][0]["name"], "fixed_rule_per_cause"])
+    return f"{_score(compiled, 'score')} on `{split}` ({right} causes right), {_lead(fixed)} over the fixed rule"
+
+
 def optimizers_table(lines: list[dict[str, Any]], sizes: dict[str, int]) -> str:
     """What each optimizer's program scores on unseen failures, and what it cost."""
     head = ("", *(f"{name}, n={n}" for name, n in sizes.items()), "val, chosen on it", "calls", "tokens", "seconds")

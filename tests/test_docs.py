@@ -22,7 +22,7 @@ from dspy_reflex.runtime.library import find
 from dspy_reflex.runtime.lm.connect import PROVIDERS
 from dspy_reflex.runtime.lm.offline import MODEL
 from dspy_reflex.taxonomies.load import load_taxonomy
-from tests.doc_tables import failures_table, real_table, review_sentence
+from tests.doc_tables import chain_sentence, failures_table, real_table, review_sentence
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md"]
@@ -149,6 +149,8 @@ def test_the_readmes_tables_are_the_committed_results() -> None:
     rules = {name: result(f"failures-rule-{name}") for name in ("test", "test_hard")}
     assert failures_table(splits["test"], splits["test_hard"], rules["test"], rules["test_hard"]) in readme
     assert review_sentence(splits) in " ".join(readme.split())
+    chains = {name: result(f"failures-chain-{name}") for name in ("test", "test_hard")}
+    assert chain_sentence(chains) in " ".join(readme.split())
     assert real_table(result("real-failures-by-group"), result("real-failures-by-source")) in readme
 
 

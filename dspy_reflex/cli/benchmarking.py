@@ -37,6 +37,7 @@ EVERY = 200
 @click.option("--split", help="Split of a folder. Default: test; a single file is used whole.")
 @click.option("--program", "files", type=FILE, multiple=True, help="Artefact; repeatable. Default: the current one.")
 @lm_option
+@click.option("--diagnosed-by", type=FILE, help="For rule: an artefact whose causes are used, not the labelled ones.")
 @click.option("--baselines", is_flag=True, help="Add the constant, keywords, TF-IDF and the uncompiled program.")
 @click.option("--trainset", type=FILE, help="Rows the baselines learn from. Default: those of the first program.")
 @click.option("--by", help="A table for each value of this field, such as source.")
@@ -47,12 +48,13 @@ EVERY = 200
 @click.option("--report", type=FILE, help="Folder for report.md and its pictures.")
 @as_json
 def command(
-    program: str, datasets: tuple[Path, ...], split: str | None, files: tuple[Path, ...], lm: str, baselines: bool,
-    trainset: Path | None, by: str | None, allow_seen: bool, leave_out: tuple[tuple[str, str], ...], skip_bad: bool,
-    concurrency: int, report: Path | None, as_json: bool,
+    program: str, datasets: tuple[Path, ...], split: str | None, files: tuple[Path, ...], lm: str,
+    diagnosed_by: Path | None, baselines: bool, trainset: Path | None, by: str | None, allow_seen: bool,
+    leave_out: tuple[tuple[str, str], ...], skip_bad: bool, concurrency: int, report: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Score programs on labelled failures that they have not seen, beside baselines, with intervals."""
     need_compile("benchmark")
+    from dspy_reflex.benchmark.chain import diagnosed
     from dspy_reflex.benchmark.report import render, write_report
     from dspy_reflex.benchmark.runner import benchmark_abstention, benchmark_cause, benchmark_rule
     from dspy_reflex.records.taxonomy import Taxonomy
@@ -60,18 +62,20 @@ def command(
     from dspy_reflex.runtime.library import find
     from dspy_reflex.runtime.lm.connect import connect
 
+    if diagnosed_by and program != "rule":
+        raise click.UsageError("--diagnosed-by is for rules: dspy-reflex benchmark rule --diagnosed-by FILE")
     model = connect(lm)
     artifacts = [read(path) for path in files] or [find(program, model.name)]
     taxonomy = Taxonomy.model_validate(artifacts[0].data["taxonomy"])
     places = default_datasets(datasets)
     name, rows = chosen_rows(places, split, taxonomy, leave_out, skip_bad)
-    contenders = _contenders(artifacts, model, baselines)
-    asking: dict[str, Any] = {
-        "allow_seen": allow_seen,
-        "concurrency": concurrency,
-        "progress": progress(),
-        "dataset": name,
-    }
+    contenders = _contenders(artifacts, model, uncompiled_too=baselines)
+    seen: dict[str, Any] = {"allow_seen": allow_seen, "concurrency": concurrency}
+    if diagnosed_by:
+        diagnoser = _contenders([read(diagnosed_by)], model)[0]
+        told = diagnosed(rows, diagnoser, **seen)
+        name, rows = told.named(name, diagnoser), [*told.rows]
+    asking: dict[str, Any] = {**seen, "progress": progress(), "dataset": name}
     if program == "root_cause" and rows and all(row.root_cause is None for row in rows):
         found = benchmark_abstention(rows, contenders, **asking)
     else:
@@ -119,11 +123,11 @@ def _trainset(
     return evalset.split("train") if "train" in evalset.splits else evalset.rows
 
 
-def _contenders(artifacts: list[Artifact], model: Any, baselines: bool) -> list[Any]:
+def _contenders(artifacts: list[Artifact], model: Any, *, uncompiled_too: bool = False) -> list[Any]:
     from dspy_reflex.benchmark.predict import Contender
 
     contenders = [Contender(one.name, "program", one, model) for one in artifacts]
-    return [*contenders, uncompiled(artifacts[0], model)] if baselines else contenders
+    return [*contenders, uncompiled(artifacts[0], model)] if uncompiled_too else contenders
 
 
 def uncompiled(artifact: Artifact, model: Any) -> Any:

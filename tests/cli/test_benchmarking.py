@@ -58,6 +58,19 @@ def test_rows_of_the_rule_program_have_a_score_and_its_parts(small: Path, rule: 
     assert [row["kind"] for row in done.json["rows"]][:2] == ["program", "uncompiled"]
 
 
+def test_rules_can_be_scored_for_the_causes_that_a_program_names(
+    small: Path, cause: Path, rule: Path, reflex: Reflex
+) -> None:
+    """The data set says whose they are and how many are right; a program for causes takes none."""
+    options = ("--dataset", small, "--diagnosed-by", cause)
+    done = reflex("benchmark", "rule", *options, "--program", rule, "--json")
+    assert done.code == 0, done.err
+    labelled = reflex("benchmark", "root_cause", "--dataset", small, "--program", cause, "--json").json
+    right = round(labelled["rows"][0]["accuracy"] * labelled["n"])
+    assert done.json["dataset"] == f"small/test, causes by {read(cause).name} ({right} of {labelled['n']} right)"
+    assert "--diagnosed-by is for rules" in reflex("benchmark", "root_cause", *options).refusal
+
+
 @pytest.mark.parametrize("split", ["train", "val"])
 def test_rows_that_a_program_was_made_with_are_refused(split: str, small: Path, cause: Path, reflex: Reflex) -> None:
     """Unless that is wanted; then the score is marked."""

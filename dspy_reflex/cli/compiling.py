@@ -150,7 +150,7 @@ def command(
 def _chosen(
     program: str, datasets: tuple[Path, ...], taxonomy: str, limits: dict[str, Any], options: dict[str, Any]
 ) -> Any:
-    from dspy_reflex.optimize.models.ledger import Budget
+    from dspy_reflex.optimize.models.budget import Budget
     from dspy_reflex.optimize.options import CompileOptions
     from dspy_reflex.taxonomies.load import load_taxonomy
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from dspy_reflex.errors import CompileError
 from dspy_reflex.files import write_atomic
-from dspy_reflex.optimize.models.ledger import Budget
+from dspy_reflex.optimize.models.budget import Budget
 from dspy_reflex.records.taxonomy import Taxonomy
 from dspy_reflex.runtime.artifact import Artifact
 

@@ -17,8 +17,8 @@ from benchmarks.kill_resume import answers_in
 from dspy_reflex.errors import BudgetError, ConfigError, ModelUnavailableError
 from dspy_reflex.optimize.compile import resume_compile
 from dspy_reflex.optimize.models import journaled
+from dspy_reflex.optimize.models.budget import Budget
 from dspy_reflex.optimize.models.journal import FILE
-from dspy_reflex.optimize.models.ledger import Budget
 from dspy_reflex.optimize.options import CompileResult
 from dspy_reflex.runtime.artifact import read
 from dspy_reflex.runtime.library import current

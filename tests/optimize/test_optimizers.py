@@ -20,8 +20,9 @@ from dspy_reflex.errors import BudgetError, CompileError, ConfigError, ModelUnav
 from dspy_reflex.optimize.compile import resume_compile
 from dspy_reflex.optimize.examples import examples_for
 from dspy_reflex.optimize.metrics import CauseMetric, cause_criterion
+from dspy_reflex.optimize.models.budget import Budget
 from dspy_reflex.optimize.models.dspy_lm import OfflineLM
-from dspy_reflex.optimize.models.ledger import Budget, Ledger
+from dspy_reflex.optimize.models.ledger import Ledger
 from dspy_reflex.optimize.modules import RootCauseClassifier
 from dspy_reflex.optimize.optimizers import OPTIMIZERS, optimizer
 from dspy_reflex.optimize.optimizers.base import Setting, Sizes, flag

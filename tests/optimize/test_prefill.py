@@ -11,7 +11,7 @@ import pytest
 
 from dspy_reflex.errors import ConfigError
 from dspy_reflex.optimize.compile import run_compile
-from dspy_reflex.optimize.models.ledger import Budget
+from dspy_reflex.optimize.models.budget import Budget
 from dspy_reflex.optimize.options import CompileOptions, CompileResult
 from dspy_reflex.runtime.lm import offline
 from dspy_reflex.taxonomies.load import load_taxonomy

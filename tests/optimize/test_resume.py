@@ -19,8 +19,8 @@ import pytest
 from benchmarks.kill_resume import MODEL, SETTINGS, Case, KillingServer, Trial, answers_in, killing
 from dspy_reflex.errors import BudgetError, CompileError, ModelUnavailableError
 from dspy_reflex.optimize.compile import resume_compile, run_compile
+from dspy_reflex.optimize.models.budget import Budget
 from dspy_reflex.optimize.models.journal import FILE
-from dspy_reflex.optimize.models.ledger import Budget
 from dspy_reflex.optimize.options import CompileOptions, CompileResult
 from dspy_reflex.runtime.library import current
 from dspy_reflex.taxonomies.load import load_taxonomy

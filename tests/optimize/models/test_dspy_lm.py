@@ -11,10 +11,11 @@ import pytest
 
 from dspy_reflex.errors import BudgetError, ModelNotConfiguredError, ModelUnavailableError
 from dspy_reflex.optimize.models import journaled as client
+from dspy_reflex.optimize.models.budget import Budget
 from dspy_reflex.optimize.models.dspy_lm import OfflineLM, ReflexLM, model_name
 from dspy_reflex.optimize.models.journal import Journal
 from dspy_reflex.optimize.models.journaled import journaled
-from dspy_reflex.optimize.models.ledger import Budget, Ledger, Stop
+from dspy_reflex.optimize.models.ledger import Ledger, Stop
 from dspy_reflex.optimize.modules import RootCauseClassifier
 from dspy_reflex.optimize.publish import adapter, publish
 from dspy_reflex.runtime.lm.connect import PROVIDERS, endpoint

@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from dspy_reflex.errors import BudgetError, JournalError, ModelError, ModelUnavailableError, ReflexError
+from dspy_reflex.optimize.models.budget import Budget
 from dspy_reflex.optimize.models.journal import FILE, Journal
 from dspy_reflex.optimize.models.journaled import JournaledModel, Role, journaled
-from dspy_reflex.optimize.models.ledger import Budget, Ledger
+from dspy_reflex.optimize.models.ledger import Ledger
 from dspy_reflex.runtime.lm.model import PLAIN, Completion, Message, Sampling
 from tests.optimize.thinking import STRONG, WEAK, Thinking, pointed_at
 from tests.runtime.lm.loopback import KEY, answer

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from dspy_reflex.errors import BudgetError, ConfigError, ModelUnavailableError
-from dspy_reflex.optimize.models.ledger import Budget, Ledger
+from dspy_reflex.optimize.models.budget import Budget
+from dspy_reflex.optimize.models.ledger import Ledger
 from dspy_reflex.runtime.lm.model import Completion
 from dspy_reflex.runtime.lm.prices import PRICES_VARIABLE, cost_usd
 

@@ -50,11 +50,11 @@ def text_of(task: str, outcome: str, context: str) -> str:
     return f"{task}\n{outcome}\n{context}"
 
 
-def _marks(text: str) -> Iterator[int]:
+def _marks(text: str) -> list[int]:
     """Hashes of all runs of so many words; of the whole text if it has fewer."""
     words = _WORD.findall(text.lower())
-    runs = zip(*(words[start:] for start in range(WORDS)), strict=False) if len(words) > WORDS else [tuple(words)]
-    return map(hash, filter(None, runs))
+    starts = range(max(len(words) - WORDS, 0) + 1) if words else ()
+    return [hash(tuple(words[start : start + WORDS])) for start in starts]
 
 
 def _checked(folder: Path) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import orjson
 
@@ -18,7 +18,8 @@ TASKS: tuple[Task, ...] = get_args(Task)
 Split = Literal["train", "validation"]
 
 
-@dataclass(frozen=True, slots=True)
+# Turns and lineages have no slots: orjson writes what has a `__dict__` three times as fast.
+@dataclass(frozen=True)
 class Turn:
     """One message; `reward` only where turns are weighed."""
 
@@ -31,7 +32,7 @@ class Turn:
 Turns = tuple[Turn, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Lineage:
     """What a row rests on; empty where there is no such thing."""
 
@@ -50,8 +51,7 @@ class Lineage:
     """What a reader should know, such as `eval set: train`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """What is asked, and one answer, or two, to it.
 
     A question is nothing or a system prompt first, then user and assistant in turns, with the user last. An answer goes on

@@ -12,7 +12,7 @@ import orjson
 
 from dspy_reflex.errors import MissingExtraError
 
-BUFFER_BYTES = 1 << 20
+BUFFER_BYTES = 1 << 17
 ROWS_AT_ONCE = 5000
 
 

@@ -55,7 +55,7 @@ class Artifact:
         """The model it was compiled for; `any` for the guide-only program."""
         return self.data["model"]
 
-    @property
+    @cached_property
     def labels(self) -> tuple[str, ...]:
         """The label set of its taxonomy, in order."""
         return tuple(self.data["labels"])
@@ -77,7 +77,7 @@ class Artifact:
         data = self.data.get("retrieval")
         return None if data is None else Retrieval.from_json(data, self.inputs)
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[str, ...]:
         """Names of the input fields, in the order of the prompt."""
         return tuple(field["name"] for field in self.data["inputs"])

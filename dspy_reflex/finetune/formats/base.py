@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
@@ -21,8 +21,7 @@ class UnfitError(Exception):
     """A row cannot be said in a format; the message says why, in a few words that are the same for all such rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """What of a row a format keeps: everything but where it came from."""
 
     prompt: tuple[Turn, ...]

@@ -16,16 +16,16 @@ def lineage(rule: Decided | None, cases: Sequence[Case], others: Iterable[Decide
         cases: Failures whose words are in the row.
         others: Further rules whose words are in it.
     """
-    said = [case for case in cases if case.diagnosis]
-    classifiers = [case.diagnosis.program for case in said if case.diagnosis]
+    taught = [rule] if rule else []
+    said = [(case.diagnosis_id, case.diagnosis.program) for case in cases if case.diagnosis]
     return Lineage(
-        failures=_once(case.failure.id for case in cases),
-        diagnoses=_once(case.diagnosis_id for case in said),
-        proposals=_once(one.id for one in (*([rule] if rule else []), *others)),
+        failures=_once([case.failure.id for case in cases]),
+        diagnoses=_once([one for one, _ in said]),
+        proposals=_once([one.id for one in (*taught, *others)]),
         review=rule.review.id if rule and rule.review else "",
-        programs=_once([*classifiers, *([rule.proposal.proposal.program] if rule else [])]),
+        programs=_once([*(program for _, program in said), *(one.proposal.proposal.program for one in taught)]),
         rule_sha256=rule.sha256 if rule else "",
-        marked=_once(mark for one in (*([rule] if rule else []), *cases) for mark in one.marked),
+        marked=_once([mark for one in (*taught, *cases) for mark in one.marked]),
     )
 
 

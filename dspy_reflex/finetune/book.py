@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +42,8 @@ class Book:
         self.left_out: Counter[str] = Counter()
         self.rules: set[str] = set()
         """Proposals that are taught."""
-        self._sinks: dict[str, Sink] = {}
-        self._rows: Counter[str] = Counter()
+        self._files: dict[str, _File] = {}
         self._tasks: Counter[str] = Counter()
-        self._tokens: dict[str, array[int]] = {}
         self._kept = 0
         self._lineage = self._sink(LINEAGE)
 
@@ -67,45 +66,58 @@ class Book:
 
     def close(self) -> None:
         """Write what is left."""
-        for sink in (*self._sinks.values(), self._lineage):
+        for sink in (*(file.sink for file in self._files.values()), self._lineage):
             sink.close()
 
     @property
     def added_and_gone(self) -> tuple[int, int]:
         """Rows that were not there before, and rows that are there no more."""
-        return self._rows.total() - self._kept, len(self._before) - self._kept
+        written = sum(len(file.tokens) for file in self._files.values())
+        return written - self._kept, len(self._before) - self._kept
 
     def contents(
         self, left_out: Mapping[str, int], redacted: Mapping[str, int], withdrawn: tuple[str, ...]
     ) -> Contents:
         """What came of it."""
         why = Counter(left_out) + self.left_out
-        tokens = {kind: _spread(counts) for kind, counts in sorted(self._tokens.items())}
-        return Contents(_sorted(self._rows), _sorted(self._tasks), _sorted(why), _sorted(redacted), tokens, withdrawn)
+        rows = {place: len(file.tokens) for place, file in self._files.items()}
+        return Contents(
+            _sorted(rows), _sorted(self._tasks), _sorted(why), _sorted(redacted), self._spreads(), withdrawn
+        )
 
     def _put(self, row: Row, written: Mapping[str, Any]) -> None:
-        file = f"{row.kind}/{row.split}"
-        if file not in self._sinks:
-            self._sinks[file] = self._sink(f"data/{file}.{self._form.suffix}")
-        self._sinks[file].put(written)
+        file = self._file(f"{row.kind}/{row.split}")
+        file.sink.put(written)
+        file.tokens.append(_chars(row) // CHARS_PER_TOKEN)
         self._lineage.put({
-            "id": row.id, "kind": row.kind, "split": row.split, "line": self._rows[file] + 1, "task": row.task,
+            "id": row.id, "kind": row.kind, "split": row.split, "line": len(file.tokens), "task": row.task,
             "licence": self._licence, "lineage": row.lineage,
         })  # fmt: skip
-        self._count(row, file)
-
-    def _count(self, row: Row, file: str) -> None:
-        self._rows[file] += 1
         self._tasks[row.task] += 1
         self._kept += row.number in self._before
         self.rules.update(row.lineage.proposals[:1])
-        chars = 0
-        for turn in (*row.prompt, *row.answer, *row.rejected):
-            chars += len(turn.content)
-        self._tokens.setdefault(row.kind, array("Q")).append(chars // CHARS_PER_TOKEN)
+
+    def _spreads(self) -> dict[str, dict[str, int]]:
+        tokens: dict[str, array[int]] = {}
+        for place, file in sorted(self._files.items()):
+            tokens.setdefault(place.partition("/")[0], array("Q")).extend(file.tokens)
+        return {kind: _spread(counts) for kind, counts in tokens.items()}
+
+    def _file(self, place: str) -> _File:
+        if place not in self._files:
+            self._files[place] = _File(self._sink(f"data/{place}.{self._form.suffix}"))
+        return self._files[place]
 
     def _sink(self, name: str) -> Sink:
         return sink_for(self._folder / name) if self._folder else Nowhere()
+
+
+@dataclass(frozen=True)
+class _File:
+    """Rows of one kind and split, with how many tokens each has."""
+
+    sink: Sink
+    tokens: array[int] = field(default_factory=lambda: array("Q"))
 
 
 def warnings(form: Format, told: Contents) -> Iterator[str]:
@@ -123,6 +135,13 @@ def warnings(form: Format, told: Contents) -> Iterator[str]:
 
 def _sorted(counts: Mapping[str, int]) -> dict[str, int]:
     return {one: n for one, n in sorted(counts.items()) if n}
+
+
+def _chars(row: Row) -> int:
+    chars = 0
+    for turn in (*row.prompt, *row.answer, *row.rejected):
+        chars += len(turn.content)
+    return chars
 
 
 def _spread(counts: array[int]) -> dict[str, int]:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, func, select, true
+from sqlalchemy import Connection, bindparam, func, select, true
 
 from dspy_reflex.records.diagnosis import Diagnosis
 from dspy_reflex.store.outcomes import IDS_AT_ONCE
 from dspy_reflex.store.schema import diagnoses, outcomes, proposal_failures
+
+_CURRENT = select(diagnoses.c.id, diagnoses.c.body).where(
+    diagnoses.c.failure_id.in_(bindparam("ids", expanding=True)), diagnoses.c.current == true()
+)
 
 
 def signatures(connection: Connection) -> dict[str, list[str]]:
@@ -35,8 +39,7 @@ def diagnosed(connection: Connection, failure_ids: Sequence[str]) -> dict[str, t
     """Failure to what is currently said of it, with its id."""
     found: dict[str, tuple[str, Diagnosis]] = {}
     for start in range(0, len(failure_ids), IDS_AT_ONCE):
-        of_these = diagnoses.c.failure_id.in_(failure_ids[start : start + IDS_AT_ONCE])
-        wanted = select(diagnoses.c.id, diagnoses.c.body).where(of_these, diagnoses.c.current == true())
-        said = ((one, Diagnosis.model_validate(body)) for one, body in connection.execute(wanted))
+        rows = connection.execute(_CURRENT, {"ids": failure_ids[start : start + IDS_AT_ONCE]})
+        said = ((one, Diagnosis.model_validate(body)) for one, body in rows)
         found.update((told.failure_id, (one, told)) for one, told in said)
     return found

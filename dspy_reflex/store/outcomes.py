@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, false, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, false, func, or_, select
 
 from dspy_reflex.records.outcome import LoggedFailure
 from dspy_reflex.store.rows import told
@@ -84,7 +84,7 @@ def failures_of(connection: Connection, ids: Sequence[str]) -> list[LoggedFailur
     """The failures of these ids that are there, in the order given."""
     found: dict[str, LoggedFailure] = {}
     for start in range(0, len(ids), IDS_AT_ONCE):
-        rows = connection.execute(_failures().where(outcomes.c.id.in_(ids[start : start + IDS_AT_ONCE])))
+        rows = connection.execute(_OF_IDS, {"ids": ids[start : start + IDS_AT_ONCE]})
         found.update((row.id, _failure(row)) for row in rows)
     return [found[one] for one in ids if one in found]
 
@@ -147,6 +147,9 @@ def _failures() -> Select[Any]:
     columns = [outcomes.c[name] for name in ("id", "at", "agent_id", *_FAILURE_FIELDS)]
     joined = outcomes.outerjoin(agents, agents.c.agent_id == outcomes.c.agent_id)
     return select(*columns, agents.c.parent_agent_id).select_from(joined).where(outcomes.c.ok == false())
+
+
+_OF_IDS = _failures().where(outcomes.c.id.in_(bindparam("ids", expanding=True)))
 
 
 def _conditions(query: Query) -> list[ColumnElement[bool]]:

@@ -22,6 +22,8 @@ _PLAIN = frozenset({str, float, bool, type(None)})
 """Types whose values are as they should be: most of what there is, and asked for first."""
 MAX_DEPTH = 40
 """Nesting below this is left out: nobody reads it, and it could exhaust the interpreter's stack."""
+MAX_BITS = 10_000
+"""Of an integer that is told as it is: writing a longer one takes Python too long."""
 HEAD_SHARE = 0.4
 """Share of a clipped text that its beginning gets; the end, which decides how a trace came out, gets the rest."""
 
@@ -174,7 +176,7 @@ def _is_listing(value: object) -> bool:
 
 def _plain(value: object, above: tuple[int, ...]) -> Any:
     """The value as JSON types; `above` holds the identities of the containers around it."""
-    if type(value) in _PLAIN:
+    if type(value) in _PLAIN or (type(value) is int and value.bit_length() < MAX_BITS):
         return value
     try:
         return _plain_container(value, above) if _is_container(value) else _plain_scalar(value)
@@ -202,7 +204,7 @@ def _plain_scalar(value: object) -> Any:
     if value is None or isinstance(value, bool | float):
         return value
     if isinstance(value, int):
-        return value if value.bit_length() < 10_000 else f"<integer of {value.bit_length()} bits>"
+        return value if value.bit_length() < MAX_BITS else f"<integer of {value.bit_length()} bits>"
     if isinstance(value, str):
         return str.__str__(value)  # not str(): an enumeration member would show its class
     if isinstance(value, bytes | bytearray | memoryview):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from dspy_reflex.finetune.row import Turn, Turns
+from dspy_reflex.finetune.row import Row, Turn
 from dspy_reflex.redaction.redact import redact
 from dspy_reflex.redaction.scan import clears
 
@@ -15,12 +15,15 @@ KEPT = 512
 """Texts whose outcome is remembered: those of one lesson are in several rows."""
 
 
-def clean(counts: Counter[str], turns: Turns) -> Turns:
-    """Turns with marks in place of what may not leave; what was taken out is counted by kind."""
-    for one in turns:
+def clean(counts: Counter[str], row: Row) -> Row:
+    """The row with marks in place of what may not leave; what was taken out is counted by kind."""
+    for one in (*row.prompt, *row.answer, *row.rejected):
         if _redacted(one.content) is not None:
-            return tuple(_cleaned(counts, turn) for turn in turns)
-    return turns
+            prompt, answer, rejected = (
+                tuple(_cleaned(counts, turn) for turn in turns) for turns in (row.prompt, row.answer, row.rejected)
+            )
+            return row._replace(prompt=prompt, answer=answer, rejected=rejected)
+    return row
 
 
 def _cleaned(counts: Counter[str], turn: Turn) -> Turn:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
@@ -79,15 +78,13 @@ class Row(NamedTuple):
         """The number as text: the same words have the same id in every export."""
         return f"row_{self.number:016x}"
 
-    def finished(self, words: Callable[[Turns], Turns], split: Split) -> Row:
-        """The row with its words changed by a function, in a split, with its number."""
-        prompt, answer, rejected = words(self.prompt), words(self.answer), words(self.rejected)
-        said = orjson.dumps((self.kind, self.task, prompt, answer, rejected))
+    def finished(self, split: Split) -> Row:
+        """The row in a split, with its number."""
+        said = orjson.dumps((self.kind, self.task, self.prompt, self.answer, self.rejected))
         number = int.from_bytes(hashlib.sha256(said).digest()[:8], "big")
         if self.label is not None:
             number = number & ~1 | self.label
-        told = (self.lineage, self.family, rejected, self.label)
-        return Row(self.kind, self.task, prompt, answer, *told, split, number)
+        return Row(*self[:-2], split, number)
 
 
 def number_of(row_id: str) -> int:

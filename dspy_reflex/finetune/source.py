@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain, islice
 
 from sqlalchemy import Connection
@@ -55,9 +55,8 @@ class Source:
     def __iter__(self) -> Iterator[Row]:
         """Every row once, clean, with split and id."""
         seen: set[int] = set()
-        cleaned = partial(clean, self.redacted)
         for row in self._drawn():
-            whole = row.finished(cleaned, self._lessons.split(row.family))
+            whole = clean(self.redacted, row).finished(self._lessons.split(row.family))
             if why := _unfit(whole, seen):
                 self.left_out[why] += 1
             else:

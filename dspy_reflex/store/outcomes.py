@@ -85,7 +85,7 @@ def failures_of(connection: Connection, ids: Sequence[str]) -> list[LoggedFailur
     found: dict[str, LoggedFailure] = {}
     for start in range(0, len(ids), IDS_AT_ONCE):
         rows = connection.execute(_OF_IDS, {"ids": ids[start : start + IDS_AT_ONCE]})
-        found.update((row.id, _failure(row)) for row in rows)
+        found.update((one.id, one) for one in map(_failure, rows))
     return [found[one] for one in ids if one in found]
 
 

@@ -9,4 +9,5 @@ from sqlalchemy import Row
 
 def told(row: Row[Any]) -> dict[str, Any]:
     """What a row says, by column."""
-    return dict(row._mapping)  # pyright: ignore[reportPrivateUsage] - public, for all its name
+    fields = row._fields  # pyright: ignore[reportPrivateUsage] - public, for all its name
+    return dict(zip(fields, row, strict=True))

@@ -16,16 +16,26 @@ def lineage(rule: Decided | None, cases: Sequence[Case], others: Iterable[Decide
         cases: Failures whose words are in the row.
         others: Further rules whose words are in it.
     """
-    taught = [rule] if rule else []
-    said = [(case.diagnosis_id, case.diagnosis.program) for case in cases if case.diagnosis]
+    failures: list[str] = []
+    diagnoses: list[str] = []
+    programs: list[str] = []
+    marked = [*rule.marked] if rule else []
+    for case in cases:
+        failures.append(case.failure.id)
+        marked += case.marked
+        if case.diagnosis:
+            diagnoses.append(case.diagnosis_id)
+            programs.append(case.diagnosis.program)
+    if rule:
+        programs.append(rule.proposal.proposal.program)
     return Lineage(
-        failures=_once([case.failure.id for case in cases]),
-        diagnoses=_once([one for one, _ in said]),
-        proposals=_once([one.id for one in (*taught, *others)]),
+        failures=_once(failures),
+        diagnoses=_once(diagnoses),
+        proposals=_once([one.id for one in (rule, *others) if one]),
         review=rule.review.id if rule and rule.review else "",
-        programs=_once([*(program for _, program in said), *(one.proposal.proposal.program for one in taught)]),
+        programs=_once(programs),
         rule_sha256=rule.sha256 if rule else "",
-        marked=_once([mark for one in (*taught, *cases) for mark in one.marked]),
+        marked=_once(marked),
     )
 
 

@@ -17,7 +17,7 @@ TASKS: tuple[Task, ...] = get_args(Task)
 Split = Literal["train", "validation"]
 
 
-# Turns and lineages have no slots: orjson writes what has a `__dict__` three times as fast.
+# Turns and lineages have no slots: orjson writes what has a `__dict__` two to five times as fast.
 @dataclass(frozen=True)
 class Turn:
     """One message; `reward` only where turns are weighed."""

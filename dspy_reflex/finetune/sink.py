@@ -94,7 +94,7 @@ class Parquet:
 
 
 class _Turns:
-    """The turns of many rows, in columns: what is kept as a mapping each costs five times as much to lay out."""
+    """The turns of many rows, in columns: thousands of waiting mappings would keep the garbage collector busy."""
 
     def __init__(self) -> None:
         self._ends = [0]
@@ -102,8 +102,9 @@ class _Turns:
 
     def add(self, turns: Sequence[Mapping[str, Any]]) -> None:
         """Those of one more row."""
-        for name, column in self._columns.items():
-            column += [one[name] for one in turns]
+        for one in turns:
+            for name, column in self._columns.items():
+                column.append(one[name])
         self._ends.append(self._ends[-1] + len(turns))
 
     def laid_out(self, arrow: Any, turn: Any) -> Any:

@@ -20,12 +20,12 @@ from dspy_reflex.optimize.options import CompileOptions
 from dspy_reflex.optimize.publish import publish
 from dspy_reflex.optimize.rows import Rows, train_and_val
 from dspy_reflex.optimize.work import CURVE_SHARES, FOLDS
-from dspy_reflex.runtime.lm.connect import count_tokens
+from dspy_reflex.runtime.lm.connect import OFFLINE_NAMES, count_tokens
 from dspy_reflex.runtime.lm.prices import cost_usd
 from dspy_reflex.runtime.render import render
 
 INSTRUCTION_TOKENS = 1_500
-"""How long an answer of a prompt model is taken to be."""
+"""How long an answer of a prompt model is taken to be, and the instructions that come of it."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,8 @@ def estimate(options: CompileOptions, say: Callable[[str], None] = lambda _: Non
     """Read the rows, render one prompt, and reckon.
 
     Tokens of a prompt are counted by the provider where it offers that for nothing, else taken to be a quarter of its
-    characters; demos are taken to be of average length.
+    characters; demos are taken to be of average length, instructions that have yet to be written of that of a long
+    answer. Those of the offline learner sum up the rows: they are taken to be as long as all of them.
 
     Raises:
         ReflexError: Rows or options cannot be used.
@@ -102,15 +103,17 @@ def estimate(options: CompileOptions, say: Callable[[str], None] = lambda _: Non
     most = chosen.calls(settings, sizes)
     often, measured = _how_often(options, sizes, bool(val))
     plain, demo = _prompt_tokens(options, train)
-    full = plain + demo * getattr(settings, "max_demos", 0)
     seen = sum(len(value) for example in train for value in _texts(example)) // CHARS_PER_TOKEN
     prompt, teacher = options.prompt_lm or options.lm, options.teacher_lm or options.lm
+    written = seen if prompt in OFFLINE_NAMES else INSTRUCTION_TOKENS
+    full = plain + demo * getattr(settings, "max_demos", 0)
+    last = full + (written if most.propose else 0)
     return Estimate(
         (
             _phase("bootstrap", teacher, often * most.bootstrap, full, FIRST_GUESS_TOKENS),
-            _phase("propose", prompt, often * most.propose, min(seen, plain * 10), INSTRUCTION_TOKENS),
-            _phase("evaluate", options.lm, often * most.evaluate, full, FIRST_GUESS_TOKENS),
-            _phase("measure", options.lm, measured, full, FIRST_GUESS_TOKENS),
+            _phase("propose", prompt, often * most.propose, min(seen, plain * 10), written),
+            _phase("evaluate", options.lm, often * most.evaluate, last, FIRST_GUESS_TOKENS),
+            _phase("measure", options.lm, measured, last, FIRST_GUESS_TOKENS),
         )
     )
 

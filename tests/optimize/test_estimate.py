@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,12 @@ from dspy_reflex.optimize.estimate import Estimate, estimate
 from dspy_reflex.optimize.optimizers import OPTIMIZERS
 from dspy_reflex.optimize.options import CompileOptions, CompileResult
 from dspy_reflex.runtime.lm.prices import cost_usd
-from tests.optimize.compiles import CORE, PROGRAMS, files_below, quickly, take, ten_rows, write_rows
+from dspy_reflex.taxonomies.load import load_taxonomy
+from tests.optimize.compiles import CORE, FAILURES, PROGRAMS, files_below, quickly, take, ten_rows, write_rows
 from tests.optimize.thinking import STRONG, WEAK, Thinking, pointed_at, says, wise
 
 Serve = Callable[..., Thinking]
+LINES = json.loads((FAILURES.parents[1] / "experiments" / "optimizers" / "result.json").read_text())["lines"]
 
 
 @pytest.fixture
@@ -86,6 +89,15 @@ def test_nor_with_further_compiles(further: str, tiny: Path, tmp_path: Path) -> 
     asked_for: dict[str, Any] = {further: True}
     options = quickly("root_cause", (tiny,), optimizer="bootstrap_random_search", **asked_for)
     check_bounds(estimate(options), compiled(options, tmp_path))
+
+
+@pytest.mark.parametrize("optimizer", sorted(OPTIMIZERS))
+def test_the_committed_runs_took_no_more_than_they_would_be_said_to(optimizer: str) -> None:
+    """Tokens, too: instructions of the offline learner are soon longer than everything else in a prompt."""
+    (taken,) = (one for one in LINES if one["optimizer"] == optimizer and one["model"] == "offline")
+    said = estimate(CompileOptions("root_cause", (FAILURES,), load_taxonomy(), optimizer))
+    assert taken["calls"] <= said.calls
+    assert taken["tokens"] <= said.tokens
 
 
 def test_every_phase_names_its_model_and_its_price(tiny: Path, serve: Serve) -> None:

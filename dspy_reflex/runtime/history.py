@@ -2,16 +2,20 @@
 
 A program becomes current in three steps, each safe to die after: its file, the line of history, `current.json`. What is
 current is always what `current.json` says; a line whose change was never made is passed over when the way back is
-looked for. A line that cannot be read stays where it is, is named, and harms no other.
+looked for. A line that cannot be read stays where it is, is named, and harms no other. One process at a time moves the
+programs of a folder; the others wait for it.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from dspy_reflex.errors import ProgramError
@@ -20,7 +24,9 @@ from dspy_reflex.records.move import Move
 from dspy_reflex.runtime.artifact import Artifact, dumps, read
 from dspy_reflex.runtime.library import current, set_current
 
-HISTORY = "history.jsonl"
+HISTORY, LOCK = "history.jsonl", ".lock"
+WAIT_S = 10.0
+"""How long a move waits for another process's, which takes milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +79,16 @@ def _move(line: bytes) -> Move | None:
 
 
 def note(folder: Path, program: str, move: Move) -> None:
-    """Append one move; it is on the disk when this returns."""
-    path = folder / program / HISTORY
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Append one move; it is on the disk when this returns.
+
+    Raises:
+        ProgramError: Another process has been at it for too long.
+    """
+    with _alone(folder, program):
+        _append(folder / program / HISTORY, move)
+
+
+def _append(path: Path, move: Move) -> None:
     line = move.model_dump_json(by_alias=True, exclude_none=True).encode() + b"\n"
     with path.open("ab+") as file:
         file.write(line if _on_a_new_line(file) else b"\n" + line)
@@ -91,13 +104,40 @@ def _on_a_new_line(file: BinaryIO) -> bool:
     return file.read(1) == b"\n"
 
 
+@contextmanager
+def _alone(folder: Path, program: str) -> Generator[None]:
+    """Be the only process that moves the programs of a folder.
+
+    Raises:
+        ProgramError: Another one has been at it for too long.
+    """
+    place = folder / program
+    place.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(place / LOCK, timeout=WAIT_S)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise ProgramError(f"{place}: another process is moving its programs; wait until it is done") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 def first(folder: Path, artifact: Artifact) -> bool:
-    """Make a program current if its model has none yet; says whether it did. All later ones need `promote`."""
-    if artifact.model in current(folder, artifact.program):
-        return False
+    """Make a program current if its model has none yet; says whether it did. All later ones need `promote`.
+
+    Raises:
+        ProgramError: `current.json` is damaged, or another process has been at it for too long.
+    """
     reason = "the first program of its model"
-    promote(folder, artifact, Move(action="first", model=artifact.model, after=artifact.version, reason=reason))
-    return True
+    with _alone(folder, artifact.program):
+        if artifact.model in current(folder, artifact.program):
+            return False
+        _make_current(
+            folder, artifact, Move(action="first", model=artifact.model, after=artifact.version, reason=reason)
+        )
+        return True
 
 
 def guide(folder: Path, artifact: Artifact, labels: str) -> None:
@@ -109,14 +149,15 @@ def guide(folder: Path, artifact: Artifact, labels: str) -> None:
         labels: The label set it was written from, for the history.
 
     Raises:
-        ProgramError: As `promote`.
+        ProgramError: `current.json` is damaged, or another process has been at it for too long.
     """
-    now = current(folder, artifact.program).get(artifact.model)
-    write_atomic(folder / artifact.program / f"{artifact.version}.json", dumps(artifact).encode())
-    if now != artifact.version:
-        reason = f"the label set {labels} as it is now"
-        move = Move(action="guide", model=artifact.model, before=now, after=artifact.version, reason=reason)
-        promote(folder, artifact, move)
+    with _alone(folder, artifact.program):
+        now = current(folder, artifact.program).get(artifact.model)
+        write_atomic(folder / artifact.program / f"{artifact.version}.json", dumps(artifact).encode())
+        if now != artifact.version:
+            reason = f"the label set {labels} as it is now"
+            move = Move(action="guide", model=artifact.model, before=now, after=artifact.version, reason=reason)
+            _make_current(folder, artifact, move)
 
 
 def promote(folder: Path, artifact: Artifact, move: Move) -> None:
@@ -128,16 +169,23 @@ def promote(folder: Path, artifact: Artifact, move: Move) -> None:
         move: Why; `before` is what it was compared with or, where the model had none, None.
 
     Raises:
-        ProgramError: Another program has become current in the meantime, or `current.json` is damaged.
+        ProgramError: Another program has become current in the meantime, another process has been at it for too long,
+            or `current.json` is damaged.
     """
-    now = current(folder, artifact.program).get(artifact.model)
-    if now != move.before:
-        raise ProgramError(
-            f"{folder / artifact.program}: {now or 'no program'} is current for {artifact.model} by now, not "
-            f"{move.before or 'none'}; promote again to compare with it"
-        )
+    with _alone(folder, artifact.program):
+        now = current(folder, artifact.program).get(artifact.model)
+        if now != move.before:
+            raise ProgramError(
+                f"{folder / artifact.program}: {now or 'no program'} is current for {artifact.model} by now, not "
+                f"{move.before or 'none'}; promote again to compare with it"
+            )
+        _make_current(folder, artifact, move)
+
+
+def _make_current(folder: Path, artifact: Artifact, move: Move) -> None:
+    """The three steps."""
     write_atomic(folder / artifact.program / f"{artifact.version}.json", dumps(artifact).encode())
-    note(folder, artifact.program, move)
+    _append(folder / artifact.program / HISTORY, move)
     set_current(folder, artifact)
 
 
@@ -145,8 +193,20 @@ def rollback(folder: Path, program: str, model: str, by: str | None = None) -> M
     """Make the previous program of a model current again.
 
     Raises:
-        ProgramError: There is none, or its file is gone or damaged.
+        ProgramError: There is none, its file is gone or damaged, or another process has been at it for too long.
     """
+    _way_back(folder, program, model)  # where there is none, no folder is made for the lock
+    with _alone(folder, program):
+        now, before = _way_back(folder, program, model)
+        artifact = read(folder / program / f"{before}.json")
+        move = Move(action="rollback", model=model, before=now, after=before, reason=f"back from {now}", by=by)
+        _append(folder / program / HISTORY, move)
+        set_current(folder, artifact)
+        return move
+
+
+def _way_back(folder: Path, program: str, model: str) -> tuple[str, str]:
+    """The current version, and the one before it."""
     now = current(folder, program).get(model)
     before = history(folder, program).previous(model, now) if now else None
     if now is None or before is None:
@@ -154,11 +214,7 @@ def rollback(folder: Path, program: str, model: str, by: str | None = None) -> M
             f"{folder / program}: there is no program to go back to for {model}; "
             "`dspy-reflex programs history` shows the moves"
         )
-    artifact = read(folder / program / f"{before}.json")
-    move = Move(action="rollback", model=model, before=now, after=before, reason=f"back from {now}", by=by)
-    note(folder, program, move)
-    set_current(folder, artifact)
-    return move
+    return now, before
 
 
 def can_go_back(folder: Path, program: str) -> list[str]:

@@ -7,17 +7,31 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from filelock import FileLock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dspy_reflex.errors import ProgramError
 from dspy_reflex.records.move import Action, Move
 from dspy_reflex.runtime.artifact import ANY_MODEL, Artifact, dumps, read
-from dspy_reflex.runtime.history import HISTORY, History, can_go_back, first, guide, history, note, promote, rollback
+from dspy_reflex.runtime.history import (
+    HISTORY,
+    LOCK,
+    History,
+    can_go_back,
+    first,
+    guide,
+    history,
+    note,
+    promote,
+    rollback,
+)
 from dspy_reflex.runtime.library import CURRENT, current, set_current
 from tests.runtime.programs import published
 
@@ -284,3 +298,69 @@ def test_a_rollback_that_died_before_the_change_can_be_done_again(
             rollback(tmp_path, "root_cause", MODEL)
     assert now(tmp_path) == one(2).version
     assert rollback(tmp_path, "root_cause", MODEL).after == one(1).version == now(tmp_path)
+
+
+MOVERS, MOVES_EACH = 2, 12
+
+
+def _promote_many(folder: Path, mover: int, ready: Any) -> None:
+    """Promote a program for each of many models that nobody else promotes for."""
+    programs = [one(0, f"{MODEL}/{mover}/{number}") for number in range(MOVES_EACH)]
+    ready.wait()
+    for artifact in programs:
+        moved(folder, artifact)
+
+
+def _promote_one(folder: Path, mover: int, ready: Any, done: Any) -> None:
+    """Promote over the same program as the others do."""
+    artifact, before = one(mover + 1), now(folder)
+    move = Move(action="promote", model=MODEL, before=before, after=artifact.version, reason="it is better")
+    ready.wait()
+    try:
+        promote(folder, artifact, move)
+        done.put(artifact.version)
+    except ProgramError as error:
+        done.put(str(error))
+
+
+def _at_once(work: Callable[..., None], folder: Path, *more: Any) -> None:
+    """Run it in several processes that begin together."""
+    spawn = get_context("spawn")
+    ready = spawn.Barrier(MOVERS)
+    movers = [spawn.Process(target=work, args=(folder, number, ready, *more)) for number in range(MOVERS)]
+    for mover in movers:
+        mover.start()
+    for mover in movers:
+        mover.join()
+    assert [mover.exitcode for mover in movers] == [0] * MOVERS
+
+
+def test_processes_that_promote_for_other_models_lose_no_move(tmp_path: Path) -> None:
+    _at_once(_promote_many, tmp_path)
+    assert len(current(tmp_path, "root_cause")) == MOVERS * MOVES_EACH
+    assert len(actions(tmp_path)) == MOVERS * MOVES_EACH
+
+
+def test_of_two_that_promote_over_the_same_program_one_does(tmp_path: Path) -> None:
+    """The other is told to compare again."""
+    moved(tmp_path, one(0))
+    done = get_context("spawn").Queue()
+    _at_once(_promote_one, tmp_path, done)
+    said = sorted((done.get() for _ in range(MOVERS)), key=len)
+    assert said[0] == now(tmp_path)
+    assert "promote again" in said[1]
+    assert len(actions(tmp_path)) == 2
+
+
+def test_who_waits_too_long_for_another_process_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "root_cause").mkdir()
+    monkeypatch.setattr("dspy_reflex.runtime.history.WAIT_S", 0.05)
+    with FileLock(tmp_path / "root_cause" / LOCK), pytest.raises(ProgramError, match="another process"):
+        moved(tmp_path, one(0))
+    assert current(tmp_path, "root_cause") == {}
+
+
+def test_a_way_back_that_is_not_there_makes_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(ProgramError, match="no program to go back to"):
+        rollback(tmp_path / "mistyped", "root_cause", MODEL)
+    assert list(tmp_path.iterdir()) == []

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Connection, Table, delete, select
+from sqlalchemy import Connection, Select, Table, delete, select
 
 from dspy_reflex.clock import now
 from dspy_reflex.errors import StoreError
 from dspy_reflex.store.audit import note
-from dspy_reflex.store.schema import diagnoses, outcomes, proposal_failures, proposals, quarantine, tombstones
-from dspy_reflex.store.upsert import insert_new
+from dspy_reflex.store.schema import (
+    diagnoses,
+    outcomes,
+    proposal_failures,
+    proposals,
+    pruned,
+    quarantine,
+    refusal_failures,
+    refusals,
+    tombstones,
+)
+from dspy_reflex.store.upsert import insert_found, insert_new
 
 
 def forget(connection: Connection, failure_id: str, *, actor: str, reason: str) -> None:
@@ -25,6 +35,7 @@ def forget(connection: Connection, failure_id: str, *, actor: str, reason: str) 
         raise StoreError(f"{failure_id}: no such failure; `dspy-reflex failures list` shows what is there")
     insert_new(connection, tombstones, [{"id": failure_id, "at": now(), "by": actor, "reason": reason}])
     _strike(connection, failure_id)
+    connection.execute(delete(refusals).where(refusals.c.id.in_(_refused(failure_id))))
     _remove(connection, [failure_id])
     note(connection, failure_id, "forget", actor=actor, reason=reason, after="forgotten")
 
@@ -35,16 +46,23 @@ def forgotten(connection: Connection) -> set[str]:
 
 
 def prune(connection: Connection, before: datetime) -> int:
-    """Remove outcomes older than this, but for those that a rule was proposed for, and what could not be read; counts stay.
+    """Remove outcomes older than this, but for those that a rule was proposed for, and what could not be read.
+
+    Counts stay, and ids with them: what comes from a file again later is not counted twice.
 
     Returns:
         How many outcomes went.
     """
     needed = select(proposal_failures.c.failure_id)
     connection.execute(delete(quarantine).where(quarantine.c.at < before))
-    old = (outcomes.c.at < before) & outcomes.c.id.not_in(needed)
-    connection.execute(delete(diagnoses).where(diagnoses.c.failure_id.in_(select(outcomes.c.id).where(old))))
-    return connection.execute(delete(outcomes).where(old)).rowcount
+    old = outcomes.c.at < before
+    insert_found(connection, pruned, "id", select(outcomes.c.id).where(old, outcomes.c.id.not_in(needed)))
+    gone = old & outcomes.c.id.in_(select(pruned.c.id))
+    ids = select(outcomes.c.id).where(gone)
+    connection.execute(delete(diagnoses).where(diagnoses.c.failure_id.in_(ids)))
+    connection.execute(delete(refusal_failures).where(refusal_failures.c.failure_id.in_(ids)))
+    connection.execute(delete(refusals).where(refusals.c.id.not_in(select(refusal_failures.c.refusal_id))))
+    return connection.execute(delete(outcomes).where(gone)).rowcount
 
 
 def _strike(connection: Connection, failure_id: str) -> None:
@@ -54,6 +72,11 @@ def _strike(connection: Connection, failure_id: str) -> None:
         body = {**row.body, "failure_ids": ids}
         connection.execute(proposals.update().where(proposals.c.id == row.id).values(body=body))
     connection.execute(delete(proposal_failures).where(proposal_failures.c.failure_id == failure_id))
+
+
+def _refused(failure_id: str) -> Select[tuple[str]]:
+    """What a program said about it for nothing: the rule may repeat what the failure says."""
+    return select(refusal_failures.c.refusal_id).where(refusal_failures.c.failure_id == failure_id)
 
 
 def _remove(connection: Connection, ids: list[str]) -> None:

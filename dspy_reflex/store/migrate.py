@@ -7,12 +7,11 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, inspect, text
 
 from dspy_reflex.errors import StoreError
+from dspy_reflex.store.locks import MIGRATING, alone
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest revision in `migrations/versions`."""
 SCRIPTS = Path(__file__).parent / "migrations"
-LOCK = 0x5EF1EC
-"""Key of the PostgreSQL advisory lock under which one process migrates while the others wait."""
 
 
 def migrate(engine: Engine) -> None:
@@ -25,8 +24,7 @@ def migrate(engine: Engine) -> None:
         if revision(connection) == HEAD:
             return
     with engine.execution_options(writes=True).begin() as connection:
-        if connection.dialect.name == "postgresql":
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LOCK})
+        alone(connection, MIGRATING)
         if revision(connection) != HEAD:
             _upgrade(connection)
 

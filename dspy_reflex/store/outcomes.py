@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, false,
 
 from dspy_reflex.records.outcome import LoggedFailure
 from dspy_reflex.store.rows import told
-from dspy_reflex.store.schema import agents, daily_outcomes, diagnoses, moment, outcomes, tombstones
+from dspy_reflex.store.schema import agents, daily_outcomes, diagnoses, moment, outcomes, pruned, tombstones
 from dspy_reflex.store.upsert import add_up, insert_new, put
 
 OK = "ok"
@@ -45,7 +45,7 @@ class Query:
 
 
 def take_in(connection: Connection, events: Iterable[Event]) -> int:
-    """Insert outcomes that are not there yet and were not forgotten, and count them by day.
+    """Insert outcomes that are not there yet, were not forgotten and did not grow old, and count them by day.
 
     Returns:
         How many were new.
@@ -115,7 +115,7 @@ def _known(connection: Connection, ids: Sequence[str]) -> set[str]:
     known: set[str] = set()
     for start in range(0, len(ids), IDS_AT_ONCE):
         part = ids[start : start + IDS_AT_ONCE]
-        for table in (outcomes, tombstones):
+        for table in (outcomes, tombstones, pruned):
             known.update(connection.scalars(select(table.c.id).where(table.c.id.in_(part))))
     return known
 

@@ -238,6 +238,33 @@ lessons = Table(
 )
 """What came of rules: kept, rejected, reverted. What was rejected or reverted is not proposed again."""
 
+refusals = Table(
+    "refusals",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("at", Moment, nullable=False),
+    Column("agent_id", SafeText, nullable=False),
+    Column("root_cause", String(80), nullable=False),
+    Column("symptom", String(80), nullable=False),
+    Column("program", String(200), nullable=False),
+    Column("model", String(200), nullable=False),
+    Column("rule", SafeText, nullable=False),
+    Column("reason", SafeText, nullable=False),
+    Column("body", Json),
+    Index("refusals_by_program", "program", "model"),
+)
+"""What a program said that could not be filed, and why. `body` is the proposal, if nothing but other rules was against
+it: it is looked at again. The program is not asked again about these failures."""
+
+refusal_failures = Table(
+    "refusal_failures",
+    metadata,
+    Column("refusal_id", String(40), ForeignKey("refusals.id", ondelete="CASCADE"), primary_key=True),
+    Column("failure_id", String(200), primary_key=True),
+    Index("refusals_by_failure", "failure_id"),
+)
+"""What each of them was said about."""
+
 verdicts = Table(
     "verdicts",
     metadata,
@@ -272,6 +299,14 @@ tombstones = Table(
     Column("reason", SafeText, nullable=False),
 )
 """What was forgotten. It is not taken in again."""
+
+pruned = Table(
+    "pruned",
+    metadata,
+    Column("id", String(200), primary_key=True),
+    sqlite_with_rowid=False,
+)
+"""What was removed because it was old. It is counted already, so it is not taken in again either."""
 
 spending = Table(
     "spending",

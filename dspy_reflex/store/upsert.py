@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, Select, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
 
@@ -13,6 +13,11 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str,
     """Insert the rows whose key is not there yet."""
     if rows:
         connection.execute(_insert(connection, table).on_conflict_do_nothing(), [*map(dict, rows)])
+
+
+def insert_found(connection: Connection, table: Table, column: str, found: Select[Any]) -> None:
+    """Insert a row for each value found whose key is not there yet."""
+    connection.execute(_insert(connection, table).from_select([column], found).on_conflict_do_nothing())
 
 
 def put(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from datetime import timedelta
 from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import Connection
 
 from dspy_reflex.clock import now
 from dspy_reflex.errors import StoreError
 from dspy_reflex.store import audit, diagnoses, forget, migrate, outcomes, proposals, spending
 from dspy_reflex.store.counts import by_state, count
+from dspy_reflex.store.engine import engine_for
 from dspy_reflex.store.outcomes import Query
 from dspy_reflex.store.schema import metadata, micros
 from dspy_reflex.store.store import Store
@@ -39,6 +45,30 @@ def test_a_store_of_a_newer_version_is_refused(url: str) -> None:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(StoreError, match="newer version"):
         Store(url)
+
+
+def test_a_store_of_an_older_version_keeps_what_it_holds(url: str) -> None:
+    """And is then as one that was made anew."""
+    one = filed("evt_1")
+    with _as_of("0001", url) as connection:
+        proposals.file(connection, one, actor="propose")
+    with Store(url) as opened, opened.read() as connection:
+        assert migrate.revision(connection) == migrate.HEAD
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+        assert proposals.find(connection) == [one]
+        assert audit.trail(connection, one.id) != []
+
+
+@contextmanager
+def _as_of(revision: str, url: str) -> Generator[Connection]:
+    """A write transaction on a new store as an older version made it."""
+    engine = engine_for(url)
+    with engine.execution_options(writes=True).begin() as connection:
+        config = Config(attributes={"connection": connection})
+        config.set_main_option("script_location", str(migrate.SCRIPTS))
+        command.upgrade(config, revision)
+        yield connection
+    engine.dispose()
 
 
 def _open(url: str) -> None:
@@ -243,6 +273,20 @@ def test_what_is_old_goes_but_not_its_counts_nor_what_a_rule_rests_on(store: Sto
         left = {one.id for one in outcomes.failures(connection, Query())}
         assert left == {told[0]["id"], told[2]["id"]}
         assert count(connection).failures == {"high": 3}
+
+
+def test_what_grew_old_is_not_counted_again(store: Store) -> None:
+    """Neither from a file that is given again, nor after it was pruned again; what is as old and new is."""
+    old = micros(now() - timedelta(days=40))
+    told = [event(at=old), good(at=old)]
+    for new in (2, 0):
+        with store.write() as connection:
+            assert outcomes.take_in(connection, told) == new
+            assert forget.prune(connection, now() - timedelta(days=30)) == new
+    with store.write() as connection:
+        assert outcomes.take_in(connection, [event(at=old)]) == 1
+        counted = count(connection)
+    assert (counted.good, counted.failures) == (1, {"high": 2})
 
 
 def test_money_is_counted_by_day(store: Store) -> None:

@@ -17,7 +17,9 @@ from dspy_reflex.stages.asking.money import meter_of_today, spend
 from dspy_reflex.stages.proposing.drafts import Question, drafted, file_drafts
 from dspy_reflex.stages.proposing.preview import existing_rules
 from dspy_reflex.stages.proposing.waiting import Found, Skipped, Waiting
+from dspy_reflex.store import refusals
 from dspy_reflex.store.outcomes import failures_of
+from dspy_reflex.store.refusals import Refusal
 from dspy_reflex.store.store import Store
 
 
@@ -46,7 +48,8 @@ def propose_waiting(
 ) -> Proposed:
     """Ask for a rule against each mechanism that waits, and file what may be filed.
 
-    An outage or a spent budget ends it early; what was answered is filed.
+    What the program has said for nothing before is looked at once more instead. An outage or a spent budget ends it
+    early; what was answered is filed.
 
     Raises:
         ConfigError: There is a limit to what it may cost, and the model's price is not known.
@@ -57,12 +60,19 @@ def propose_waiting(
         return program.explained(question.shown, question.waiting.mechanism.root_cause, question.existing)
 
     meter = meter_of_today(store, settings, program.model.name, max_usd)
-    batch = run_batch(questions, ask, meter=meter, concurrency=concurrency)
-    drafts, refused = drafted([questions[place] for place in batch.answered], batch.done)
+    new = [one for one in questions if one.remembered is None]
+    batch = run_batch(new, ask, meter=meter, concurrency=concurrency)
+    told = [(one, one.remembered) for one in questions if one.remembered is not None]
+    drafts, unusable = drafted([*told, *zip((new[place] for place in batch.answered), batch.done, strict=True)])
     with store.write() as connection:
         spend(connection, program.model.name, batch)
         filed, kept_back = file_drafts(connection, drafts)
-    return Proposed(filed, (*found.skipped, *unanswerable, *refused, *kept_back), found.unsure, batch, program.warning)
+        refused = [*unusable, *kept_back]
+        for one in refused:
+            if one.former is None:
+                refusals.keep(connection, one.kept(program))
+    skipped = (*found.skipped, *unanswerable, *(one.skipped for one in refused))
+    return Proposed(filed, skipped, found.unsure, batch, program.warning)
 
 
 def _questions(store: Store, program: RuleProgram, waiting: Sequence[Waiting]) -> tuple[list[Question], list[Skipped]]:
@@ -71,6 +81,7 @@ def _questions(store: Store, program: RuleProgram, waiting: Sequence[Waiting]) -
     skipped: list[Skipped] = []
     rules = {one.mechanism.agent_id: _rules_of(one.target) for one in _one_each(waiting)}
     with store.read() as connection:
+        formers = refusals.of_program(connection, program.artifact.name, program.model.name)
         for one in waiting:
             existing = rules[one.mechanism.agent_id]
             if isinstance(existing, TargetError):
@@ -79,8 +90,16 @@ def _questions(store: Store, program: RuleProgram, waiting: Sequence[Waiting]) -
                 skipped.append(one.skipped(f"{program.artifact.name} does not know this cause"))
             else:
                 ids = [failure.failure_id for failure in one.failures[:MAX_FAILURES]]
-                questions.append(Question(one, tuple(failures_of(connection, ids)), existing))
+                former = _former(one, formers)
+                questions.append(Question(one, tuple(failures_of(connection, ids)), existing, former))
     return questions, skipped
+
+
+def _former(waiting: Waiting, formers: Iterable[Refusal]) -> Refusal | None:
+    """What the program has said about all of these failures before; None if one is new to it."""
+    of, ids = waiting.mechanism, {one.failure_id for one in waiting.failures}
+    mine = (one for one in formers if (one.agent_id, one.root_cause) == (of.agent_id, of.root_cause))
+    return next((one for one in mine if ids.issubset(one.failure_ids)), None)
 
 
 def _one_each(waiting: Sequence[Waiting]) -> Iterable[Waiting]:

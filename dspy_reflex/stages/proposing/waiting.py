@@ -42,6 +42,8 @@ class Mechanism(NamedTuple):
 
 
 Groups = dict[Mechanism, list[Said]]
+Answers = Mapping[Mechanism, tuple[datetime, str]]
+"""Until when failures of a mechanism are answered, and by what."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ def find_waiting(
     """Group what was diagnosed of failures since then, and leave out what is answered or too little."""
     with store.read() as connection:
         known = [one for one in said(connection, since=since, agents=agents) if one.root_cause]
-        answers = _answers(connection)
+        answers = answers_in(connection)
         parents = outcomes.parents(connection)
     sure = [one for one in known if include_unsure or not one.needs_review]
     targets = {
@@ -115,12 +117,8 @@ def find_waiting(
     return Found(tuple(waiting), (*answered, *few), len(known) - len(sure))
 
 
-def _mechanism(agent_id: str, root_cause: str, symptom: str, signature: str) -> Mechanism:
-    return Mechanism(agent_id, root_cause, symptom, signature if symptom == ANY_SYMPTOM else "")
-
-
-def _answers(connection: Connection) -> dict[Mechanism, tuple[datetime, str]]:
-    """Until when failures of a mechanism are answered, and by what."""
+def answers_in(connection: Connection) -> Answers:
+    """What the rules on their way, in a file or taken back answer."""
     rules = proposals.find(connection)
     behind = proposals.mechanisms(connection)
     lessons = {one.proposal_id: one for one in proposals.lessons_of(connection, [rule.agent_id for rule in rules])}
@@ -137,16 +135,30 @@ def _answers(connection: Connection) -> dict[Mechanism, tuple[datetime, str]]:
     return found
 
 
+def answered_by(failure: Said, agent_id: str, answers: Answers) -> str:
+    """What answers a failure of a target; empty if nothing does."""
+    until, why = answers.get(_mechanism_of(failure, agent_id), (failure.at, ""))
+    return why if failure.at <= until else ""
+
+
+def _mechanism(agent_id: str, root_cause: str, symptom: str, signature: str) -> Mechanism:
+    return Mechanism(agent_id, root_cause, symptom, signature if symptom == ANY_SYMPTOM else "")
+
+
+def _mechanism_of(failure: Said, agent_id: str) -> Mechanism:
+    return _mechanism(agent_id, failure.root_cause or "", failure.symptom, failure.signature)
+
+
 def _told_apart(
-    failures: Sequence[Said], targets: Mapping[str, TargetSettings], answers: Mapping[Mechanism, tuple[datetime, str]]
+    failures: Sequence[Said], targets: Mapping[str, TargetSettings], answers: Answers
 ) -> tuple[Groups, list[Skipped]]:
     """Failures that nothing answers, by mechanism, and the others, counted."""
     groups: Groups = {}
     answered: Counter[tuple[Mechanism, str]] = Counter()
     for one in failures:
-        of = _mechanism(targets[one.agent_id].agent, one.root_cause or "", one.symptom, one.signature)
-        until, why = answers.get(of, (one.at, ""))
-        if why and one.at <= until:
+        agent = targets[one.agent_id].agent
+        of = _mechanism_of(one, agent)
+        if why := answered_by(one, agent, answers):
             answered[of._replace(signature=""), why] += 1
         else:
             groups.setdefault(of, []).append(one)

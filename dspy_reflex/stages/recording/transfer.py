@@ -33,7 +33,7 @@ class Imported:
 
     new: int
     known: int
-    """Those that were there before, or were forgotten."""
+    """Those that were there before, also if they were forgotten or pruned since."""
     bad: tuple[BadLine, ...]
     """Those that are no event; `doctor` shows them."""
 

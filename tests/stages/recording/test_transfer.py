@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 
+from dspy_reflex.clock import now
 from dspy_reflex.stages.diagnosing.stored import PAGE
 from dspy_reflex.stages.recording.transfer import exported, import_lines
 from dspy_reflex.store import diagnoses, forget, outcomes
@@ -106,6 +108,17 @@ def test_what_was_forgotten_neither_goes_out_nor_comes_back(store: Store) -> Non
         forget.forget(connection, "EVT-1", actor="ada", reason="")
     assert [one["event_id"] for one in all_of(store)] == ["EVT-A1B2C3D4"]
     assert take(store, content) == (0, 2, 0)
+
+
+def test_what_was_pruned_is_not_counted_again(store: Store) -> None:
+    """Also what has no time of its own, so that it would look new."""
+    content = row() + row(event_id=None, timestamp=None)
+    take(store, content)
+    with store.write() as connection:
+        assert forget.prune(connection, now() + timedelta(days=1)) == 2
+    assert take(store, content + row(event_id="EVT-00000000")) == (1, 2, 0)
+    with store.read() as connection:
+        assert count(connection).failures == {"high": 3}
 
 
 def test_more_than_a_page_goes_out_each_once_newest_first(store: Store) -> None:

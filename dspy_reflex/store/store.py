@@ -9,9 +9,13 @@ from types import TracebackType
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from dspy_reflex.errors import StoreError
+from dspy_reflex.errors import ReflexError, StoreError
 from dspy_reflex.store.engine import engine_for, shown
 from dspy_reflex.store.migrate import migrate
+from dspy_reflex.store.text import half_in
+
+SHOWN_CHARS = 80
+"""How much of a text is shown that cannot be stored or looked for."""
 
 
 class Store:
@@ -66,7 +70,12 @@ class Store:
     def _translated(self) -> Generator[None]:
         try:
             yield
+        except UnicodeEncodeError as error:
+            text = str(error.object)
+            raise StoreError(f"{text[:SHOWN_CHARS]!r}: {half_in(text) or error.reason}") from error
         except SQLAlchemyError as error:
+            if isinstance(cause := getattr(error, "orig", None), ReflexError):
+                raise cause from None
             detail = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
             raise StoreError(
                 f"{self.where}: {detail}; check REFLEX_HOME or REFLEX_DATABASE_URL, and disk space"

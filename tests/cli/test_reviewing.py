@@ -108,6 +108,48 @@ def test_a_correction_that_cannot_be_used_approves_nothing(workspace: Workspace)
     assert workspace.state(one.id) == "pending"
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            r'{"messages": [{"content": "ab \ud800 c"}]}',
+            r"messages[0].content: character 4 is \ud800, half a character",
+        ),
+        (f'{{"n": {10**30}}}', "n: a number of more than 64 bits"),
+        ("[" * 500 + "]" * 500, "Recursion limit reached"),
+    ],
+)
+def test_a_correction_that_cannot_be_kept_is_named_with_its_place(text: str, said: str, workspace: Workspace) -> None:
+    one, path = workspace.file(), workspace.folder / "correction.json"
+    path.write_text(text)
+    for verb in (["approve", one.id], ["edit", one.id, "--rule", BETTER]):
+        told = workspace("review", *verb, "--by", "ann", "--correction", path).refusal
+        assert f"{path}: {said}" in told
+        assert "disk" not in told
+    assert workspace.state(one.id) == "pending"
+
+
+def test_what_is_no_utf_8_on_a_command_line_is_refused(workspace: Workspace) -> None:
+    """In a name, a reason, a rule, an id and words that are looked for."""
+    (failure, *_), one, odd = workspace.fail(), workspace.file(), "a\udcffb"
+    for arguments in (
+        ["review", "approve", one.id, "--by", odd],
+        ["review", "approve", one.id, "--by", "ann", "--reason", odd],
+        ["review", "reject", one.id, "--by", "ann", "--reason", odd],
+        ["review", "label", failure, "--cause", "tool_failure", "--by", "ann", "--reason", odd],
+        ["review", "label", odd, "--cause", "tool_failure", "--by", "ann"],
+        ["review", "edit", one.id, "--by", "ann", "--rule", f"When a call fails, retry it {odd} times, then stop."],
+        ["review", "show", odd],
+        ["failures", "show", odd],
+        ["failures", "search", odd],
+        ["history", odd],
+        ["forget", odd, "--by", "ann"],
+        ["apply", odd],
+    ):
+        assert "disk" not in workspace(*arguments).refusal
+    assert workspace.state(one.id) == "pending"
+
+
 def test_other_words_are_approved_in_its_place(workspace: Workspace) -> None:
     one = workspace.file()
     done = workspace("review", "edit", one.id, "--rule", BETTER, "--by", "ann")

@@ -167,8 +167,10 @@ def _read(correction: Path | None) -> Any:
     """What the agent should have done: the JSON value of a file, or its text.
 
     Raises:
-        ReviewError: It cannot be read, or there is nothing in it.
+        ReviewError: It cannot be read or kept, or there is nothing in it.
     """
+    from dspy_reflex.store.text import unstorable
+
     if correction is None:
         return None
     try:
@@ -178,6 +180,9 @@ def _read(correction: Path | None) -> Any:
     if not text:
         raise ReviewError(f"{correction}: the file is empty; write what the agent should have done")
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return text
+    if why := unstorable(value):
+        raise ReviewError(f"{correction}: {why}")
+    return value

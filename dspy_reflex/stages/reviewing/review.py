@@ -24,6 +24,7 @@ from dspy_reflex.stages.proposing.preview import base_of
 from dspy_reflex.store import proposals
 from dspy_reflex.store.outcomes import failures_of
 from dspy_reflex.store.store import Store
+from dspy_reflex.store.text import unstorable
 
 POLICY = "policy:"
 """What the name of a policy begins with where people's names stand."""
@@ -159,8 +160,12 @@ def accountable(act: Act) -> Act:
     """The act of a person, without secrets in what they wrote.
 
     Raises:
-        ReviewError: No name is given, or that of a policy.
+        ReviewError: No name is given, or that of a policy; or what they wrote cannot be kept.
     """
+    written = {"the name of who decides": act.by, "the reason": act.reason, "the correction": act.correction}
+    for name, value in written.items():
+        if why := unstorable(value):
+            raise ReviewError(f"{name} cannot be kept: {why}")
     if not act.by.strip() or act.by.strip().startswith(POLICY):
         raise ReviewError(f"{act.by!r} is no person; say with --by who decides")
     return replace(act, reason=redact(act.reason)[0], correction=redact_value(act.correction)[0])

@@ -55,6 +55,26 @@ def everything(store: Store, proposal_id: str) -> tuple[Any, ...]:
         return found, proposals.reviews_of(connection, [found.id]), audit.trail(connection, found.id), told
 
 
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [
+        (Act("a\ud800"), "the name of who decides cannot be kept: character 2 "),
+        (Act("ann", "a\ud800"), "the reason cannot be kept: character 2 "),
+        (Act("ann", correction={"content": "a\ud800"}), "the correction cannot be kept: content: character 2 "),
+    ],
+)
+def test_an_act_that_cannot_be_kept_moves_nothing(odd: Act, said: str, store: Store, pending: FiledProposal) -> None:
+    for act in (
+        lambda: review.approve(store, pending.id, odd),
+        lambda: review.edit(store, pending.id, BETTER, odd),
+        lambda: review.defer(store, pending.id, odd),
+    ):
+        with pytest.raises(ReviewError) as caught:
+            act()
+        assert str(caught.value).startswith(said)
+    assert everything(store, pending.id)[:2] == (pending, [])
+
+
 @pytest.mark.parametrize("action", DEEDS)
 def test_an_act_is_a_move_a_review_and_a_line(action: str, store: Store, pending: FiledProposal) -> None:
     do, state = DEEDS[action]

@@ -1,12 +1,15 @@
 """How fast does a store become training rows, and how much memory does that take? Goal: 20,000 rows a second, bounded.
 
-    python -m benchmarks.export_throughput         writes experiments/export-throughput: a million rows in three formats
+    python -m benchmarks.export_throughput         writes experiments/export-throughput, in about ten minutes
 
-Two stores are filled, one with a tenth of the failures of the other: rules with 50 failures each, every failure
-diagnosed and corrected. `export` runs on both in a process of its own, with all it does: reading, the guard over the
-bundled eval set, redaction, deduplication, checks, writing, checksums. Rows are not kept: what grows with them is a
+Out of a store: two stores are filled, one with a tenth of the failures of the other: rules with 50 failures each, every
+failure diagnosed and corrected. `export` runs on both in a process of its own, with all it does: reading, the guard over
+the bundled eval set, redaction, deduplication, checks, writing, checksums. Rows are not kept: what grows with them is a
 number for each, and the rules with what reviewers wrote. The baseline reads the rows that were written and writes them
 again with `json`, and does nothing else.
+
+Streamed: a million rows, the first 5,000 of the store over and over, are checked, put into a format and written with their
+lineage, in a process of its own for each format.
 """
 
 from __future__ import annotations
@@ -14,18 +17,23 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
 from dspy_reflex.clock import now
 from dspy_reflex.files import write_atomic
-from dspy_reflex.finetune.formats.registry import format_of
+from dspy_reflex.finetune.book import Book
+from dspy_reflex.finetune.formats.registry import NAMES, format_of
 from dspy_reflex.finetune.plan import Plan
+from dspy_reflex.finetune.source import Source
 from dspy_reflex.ids import new_id
 from dspy_reflex.records.diagnosis import Diagnosis
 from dspy_reflex.records.proposal import Proposal
@@ -38,6 +46,7 @@ from dspy_reflex.store.store import Store
 
 OUT = Path("experiments/export-throughput")
 ROWS = 1_000_000
+DIFFERENT = 5_000
 OF_A_FAILURE = 6.4
 """Rows of a corrected failure in TRL's format, about."""
 OF_A_RULE = 50
@@ -52,17 +61,25 @@ def main() -> None:
     made.add_argument("--rows", type=int, default=ROWS)
     made.add_argument("--out", type=Path, default=OUT)
     made.add_argument("--one", help="measure this format here, in --folder, and print it")
+    made.add_argument("--stream", help="stream rows into this format here, in --folder, and print it")
     made.add_argument("--folder", type=Path)
     options = made.parse_args()
     if options.one:
         print(json.dumps(measured(options.one, options.folder)))
         return
+    if options.stream:
+        print(json.dumps(streamed(options.stream, options.folder, options.rows)))
+        return
     with tempfile.TemporaryDirectory() as folder:
         failures = round(options.rows / OF_A_FAILURE)
         for name, n in (("few", failures // 10), ("all", failures)):
             fill(Path(folder) / name, n)
-        found = [_apart(name, Path(folder)) for name in (*SHOWN, "json")]
-    result = {"benchmark": "export_throughput", "goal_rows_per_s": GOAL, "failures": failures, "formats": found}
+        found = [_apart("--one", name, Path(folder)) for name in (*SHOWN, "json")]
+        alone = [_apart("--stream", name, Path(folder), "--rows", str(options.rows)) for name in NAMES]
+    result = {
+        "benchmark": "export_throughput", "goal_rows_per_s": GOAL, "failures": failures, "formats": found,
+        "streamed": alone,
+    }  # fmt: skip
     write_atomic(options.out / "result.json", (json.dumps(result, indent=1) + "\n").encode())
     write_atomic(options.out / "report.md", report(result).encode())
     print(report(result))
@@ -80,6 +97,27 @@ def measured(name: str, folder: Path) -> dict[str, Any]:
     return {"format": name, "rows": rows, "rows_per_s": rate, "peak_mb": _peak_mb(), "peak_mb_of_a_tenth": few_mb}
 
 
+def streamed(name: str, folder: Path, number: int) -> dict[str, Any]:
+    """Rows a second into a format, of those that it has words for, and the most memory of this process in MB."""
+    form, out = format_of(name), folder / f"streamed-{name}"
+    with Store(f"sqlite:///{folder / 'few' / 'store.db'}") as store, store.read() as connection:
+        drawn = [*islice(Source(connection, Plan(), guard_for([])), DIFFERENT)]
+    rows = [row for row in drawn if row.kind in form.shapes]
+    began = time.perf_counter()
+    with closing(Book(form, out, "other")) as book:
+        for place, row in enumerate(islice(cycle(rows), number)):
+            book.enter(row._replace(number=place))
+    seconds = time.perf_counter() - began
+    told = {
+        "format": name,
+        "rows": book.added_and_gone[0],
+        "rows_per_s": round(number / seconds),
+        "peak_mb": _peak_mb(),
+    }
+    shutil.rmtree(out)
+    return told
+
+
 def fill(folder: Path, n: int) -> None:
     """A store of approved rules with corrected failures."""
     folder.mkdir()
@@ -90,14 +128,19 @@ def fill(folder: Path, n: int) -> None:
 
 def report(result: Mapping[str, Any]) -> str:
     """For people."""
-    about = " ".join((__doc__ or "").strip().split("\n\n", maxsplit=2)[2].split())
+    about = (__doc__ or "").strip().split("\n\n", maxsplit=2)[2]
     rows = [
         f"| {one['format']} | {one['rows']:,} | {one['rows_per_s']:,} | {one['peak_mb']} | {one['peak_mb_of_a_tenth']} |"
         for one in result["formats"]
     ]
-    head = "| format | rows | rows a second | peak, MB | peak of a tenth, MB |\n| --- | --- | --- | --- | --- |"
+    alone = [
+        f"| {one['format']} | {one['rows']:,} | {one['rows_per_s']:,} | {one['peak_mb']} |"
+        for one in result["streamed"]
+    ]
+    head = "| out of a store | rows | rows a second | peak, MB | peak of a tenth, MB |\n| --- | --- | --- | --- | --- |"
+    second = "| streamed | rows | rows a second | peak, MB |\n| --- | --- | --- | --- |"
     title = f"# A store of {result['failures']:,} corrected failures becomes training rows"
-    return "\n\n".join([title, about, "\n".join([head, *rows])]) + "\n"
+    return "\n\n".join([title, about, "\n".join([head, *rows]), "\n".join([second, *alone])]) + "\n"
 
 
 def _export(name: str, folder: Path) -> int:
@@ -161,8 +204,8 @@ def _peak_mb() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
-def _apart(name: str, folder: Path) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.export_throughput", "--one", name, "--folder", str(folder)]
+def _apart(what: str, name: str, folder: Path, *more: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "benchmarks.export_throughput", what, name, "--folder", str(folder), *more]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 

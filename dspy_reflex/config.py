@@ -127,7 +127,8 @@ def load_settings(file: Path | None = None, **said: Any) -> Settings:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = ".".join(map(str, first["loc"]))
-        raise ConfigError(f"{_origin(name, said, source)}: {name}: {first['msg']}") from error
+        what = "there is no such setting" if first["type"] == "extra_forbidden" else first["msg"]
+        raise ConfigError(f"{_origin(name, said, source)}: {name}: {what}") from error
 
 
 def _from_file(file: Path | None) -> tuple[str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The README's tables, made of committed results."""
+"""Tables and sentences of the README and the docs, made of committed results."""
 
 from __future__ import annotations
 
@@ -160,6 +160,16 @@ def real_table(by_group: dict[str, Any], by_source: dict[str, Any]) -> str:
         for i, row in enumerate(by_source["rows"])
     ]
     return _table(head, lines)
+
+
+def real_sentence(by_group: dict[str, Any], by_source: dict[str, Any]) -> str:
+    """The same in short."""
+    seen, compiled = by_group["rows"][0], by_source["rows"][0]
+    constant, plain = _in_order(by_source["rows"], ["constant", "uncompiled"])
+    return (
+        f"macro-F1 {_score(seen, 'macro_f1')} on unseen questions and {_score(compiled, 'macro_f1')} on unseen sources, "
+        f"where always the same answer gets {constant['macro_f1']:.2f} and the uncompiled program {plain['macro_f1']:.2f}"
+    )
 
 
 def _in_order(rows: list[dict[str, Any]], names: Iterable[str]) -> list[dict[str, Any]]:

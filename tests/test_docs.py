@@ -22,7 +22,7 @@ from dspy_reflex.runtime.library import find
 from dspy_reflex.runtime.lm.connect import PROVIDERS
 from dspy_reflex.runtime.lm.offline import MODEL
 from dspy_reflex.taxonomies.load import load_taxonomy
-from tests.doc_tables import chain_sentence, failures_table, real_table, review_sentence
+from tests.doc_tables import chain_sentence, failures_table, real_sentence, real_table, review_sentence
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md"]
@@ -142,16 +142,18 @@ def test_the_readme_names_every_cause_and_the_docs_every_optimizer_and_provider(
     assert all(f"`{prefix}/…`" in docs for prefix in PROVIDERS)
 
 
-def test_the_readmes_tables_are_the_committed_results() -> None:
-    """Number by number."""
-    readme = (ROOT / "README.md").read_text()
+def test_tables_are_the_committed_results() -> None:
+    """Number by number, in the README and in the docs."""
+    readme, measured = (ROOT / "README.md").read_text(), (ROOT / "docs" / "measured.md").read_text()
     splits = {name: result(f"failures-root_cause-{name}") for name in ("test", "test_hard", "unknown", "controls")}
     rules = {name: result(f"failures-rule-{name}") for name in ("test", "test_hard")}
+    chain = chain_sentence({name: result(f"failures-chain-{name}") for name in ("test", "test_hard")})
+    by_group, by_source = result("real-failures-by-group"), result("real-failures-by-source")
     assert failures_table(splits["test"], splits["test_hard"], rules["test"], rules["test_hard"]) in readme
-    assert review_sentence(splits) in " ".join(readme.split())
-    chains = {name: result(f"failures-chain-{name}") for name in ("test", "test_hard")}
-    assert chain_sentence(chains) in " ".join(readme.split())
-    assert real_table(result("real-failures-by-group"), result("real-failures-by-source")) in readme
+    assert real_table(by_group, by_source) in measured
+    assert review_sentence(splits) in " ".join(measured.split())
+    assert all(chain in " ".join(page.split()) for page in (readme, measured))
+    assert real_sentence(by_group, by_source) in " ".join(readme.split())
 
 
 @pytest.mark.parametrize("program", ["root_cause", "rule"])
@@ -174,15 +176,16 @@ def test_the_committed_results_are_what_the_bundled_programs_score(
     assert next(iter(fresh)) == next(iter(committed))
 
 
-def test_the_readme_says_what_readers_said() -> None:
+def test_the_docs_say_what_readers_said() -> None:
     """Who preferred which rule, and what a reader of the text alone gets on test_hard."""
-    readme = " ".join((ROOT / "README.md").read_text().split())
+    readme, measured = (" ".join((ROOT / page).read_text().split()) for page in ("README.md", "docs/measured.md"))
     preferred, reader = result("rule-preference"), result("reader-test_hard")
     low, high = preferred["interval"]
-    assert f"in {preferred['preferred']['program']} of {preferred['n']} pairs" in readme
-    assert f"{preferred['share']:.2f} [{low:.2f}, {high:.2f}]" in readme
+    pairs = f"in {preferred['preferred']['program']} of {preferred['n']} pairs"
+    assert pairs in readme
+    assert f"{pairs} ({preferred['share']:.2f} [{low:.2f}, {high:.2f}]" in measured
     low, high = reader["interval"]
-    assert f"{reader['accuracy']:.2f} [{low:.2f}, {high:.2f}]" in readme
+    assert f"{reader['accuracy']:.2f} [{low:.2f}, {high:.2f}]" in measured
 
 
 def test_the_card_is_what_publishing_the_set_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

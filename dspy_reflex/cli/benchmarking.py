@@ -35,7 +35,9 @@ EVERY = 200
 @click.argument("program", type=PROGRAM)
 @datasets_option
 @click.option("--split", help="Split of a folder. Default: test; a single file is used whole.")
-@click.option("--program", "files", type=FILE, multiple=True, help="Artefact; repeatable. Default: the current one.")
+@click.option(
+    "--program", "files", type=FILE, multiple=True, help="Artefact or its name; repeatable. Default: the current one."
+)
 @lm_option
 @click.option("--diagnosed-by", type=FILE, help="For rule: an artefact whose causes are used, not the labelled ones.")
 @click.option("--baselines", is_flag=True, help="Add the constant, keywords, TF-IDF and the uncompiled program.")
@@ -58,21 +60,20 @@ def command(
     from dspy_reflex.benchmark.report import render, write_report
     from dspy_reflex.benchmark.runner import benchmark_abstention, benchmark_cause, benchmark_rule
     from dspy_reflex.records.taxonomy import Taxonomy
-    from dspy_reflex.runtime.artifact import read
-    from dspy_reflex.runtime.library import find
+    from dspy_reflex.runtime.library import find, opened
     from dspy_reflex.runtime.lm.connect import connect
 
     if diagnosed_by and program != "rule":
         raise click.UsageError("--diagnosed-by is for rules: dspy-reflex benchmark rule --diagnosed-by FILE")
     model = connect(lm)
-    artifacts = [read(path) for path in files] or [find(program, model.name)]
+    artifacts = [opened(path) for path in files] or [find(program, model.name)]
     taxonomy = Taxonomy.model_validate(artifacts[0].data["taxonomy"])
     places = default_datasets(datasets)
     name, rows = chosen_rows(places, split, taxonomy, leave_out, skip_bad)
     contenders = _contenders(artifacts, model, uncompiled_too=baselines)
     seen: dict[str, Any] = {"allow_seen": allow_seen, "concurrency": concurrency}
     if diagnosed_by:
-        diagnoser = _contenders([read(diagnosed_by)], model)[0]
+        diagnoser = _contenders([opened(diagnosed_by)], model)[0]
         told = diagnosed(rows, diagnoser, **seen)
         name, rows = told.named(name, diagnoser), [*told.rows]
     asking: dict[str, Any] = {**seen, "progress": progress(), "dataset": name}

@@ -73,7 +73,7 @@ reason_option = click.option("--reason", default="", help="Why.")
 
 def agent_options(function: F) -> F:
     """`--agent NAME` and `--with-children`."""
-    children = click.option("--with-children", is_flag=True, help="Also those that work for it, directly or not.")
+    children = click.option("--with-children", is_flag=True, help="Also its sub-agents, and theirs.")
     return click.option("--agent", help="Only this agent.")(children(function))
 
 

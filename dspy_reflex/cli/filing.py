@@ -32,11 +32,12 @@ def file_from_store(
             days=days, agents=agents, include_unsure=include_unsure, program=path, max_usd=max_usd,
             concurrency=concurrency,
         )  # fmt: skip
-        _tell(done)
+        _tell(done, days)
         decisions = decided(workspace) if auto else []
         filed = [workspace.proposal(one.id) for one in done.filed]
     if as_json:
-        more = {"skipped": [asdict(one) for one in done.skipped], "unsure": done.unsure}
+        skipped = [asdict(one) for one in done.skipped]
+        more = {"skipped": skipped, "unsure": done.unsure, "undiagnosed": done.undiagnosed}
         print_json(
             {
                 "proposals": [as_object(one) for one in filed],
@@ -51,7 +52,7 @@ def file_from_store(
     stop_if_stopped(done.batch)
 
 
-def _tell(done: Proposed) -> None:
+def _tell(done: Proposed, days: float) -> None:
     """What got no rule, and why: one line each."""
     if done.warning:
         click.echo(f"warning: {done.warning}", err=True)
@@ -60,6 +61,10 @@ def _tell(done: Proposed) -> None:
     if done.unsure:
         click.echo(
             f"{done.unsure} failures with an unsure diagnosis do not count; --include-unsure counts them", err=True
+        )
+    if done.undiagnosed:
+        click.echo(
+            f"{done.undiagnosed} failures have no diagnosis yet; run `dspy-reflex diagnose --days {days:g}`", err=True
         )
     click.echo(f"{len(done.filed)} rules proposed", err=True)
 

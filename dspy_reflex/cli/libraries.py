@@ -210,6 +210,6 @@ def roll_back(program: str, model: str | None, library: Path, by: str | None, as
 
 
 def _read(path: Path) -> Artifact:
-    from dspy_reflex.runtime.artifact import read
+    from dspy_reflex.runtime.library import opened
 
-    return read(path)
+    return opened(path)

@@ -97,33 +97,23 @@ def _opponents(candidate: Path, against: Path | None, library: Path, lm: str) ->
     from dspy_reflex.benchmark.predict import Contender
     from dspy_reflex.cli.benchmarking import uncompiled
     from dspy_reflex.runtime.artifact import ANY_MODEL, read
-    from dspy_reflex.runtime.library import current
+    from dspy_reflex.runtime.library import current, libraries, opened
     from dspy_reflex.runtime.lm.connect import connect
 
-    one, model = _named(candidate, library), connect(lm)
+    places = [library, *libraries()]
+    one, model = opened(candidate, places), connect(lm)
     if one.model != model.name:
         raise ProgramError(f"{one.name} was compiled for {one.model}, not for {model.name}; name its model with --lm")
     champion = current(library, one.program).get(one.model)
     if not (against or champion):
         teller()(f"{library} has no {one.program} program for {one.model} yet: comparing with the uncompiled one")
         return one, champion, uncompiled(one, model)
-    other = _named(against, library) if against else read(library / one.program / f"{champion}.json")
+    other = opened(against, places) if against else read(library / one.program / f"{champion}.json")
     if champion and other.version != champion:
         raise ProgramError(f"{champion} is current for {one.model} in {library}, not {other.name}; leave out --against")
     if other.model not in (model.name, ANY_MODEL):
         raise ProgramError(f"{other.name} was compiled for {other.model}, not for {model.name}; name another --against")
     return one, champion, Contender(other.name, "program", other, model)
-
-
-def _named(given: Path, library: Path) -> Artifact:
-    """A program by its file, its version, or its name as commands print it."""
-    from dspy_reflex.runtime.artifact import read
-    from dspy_reflex.runtime.library import everything
-
-    if given.is_file():
-        return read(given)
-    version = str(given).rpartition("@")[2]
-    return read(next((path for path in everything([library]) if path.stem == version), given))
 
 
 def _unseen_rows(

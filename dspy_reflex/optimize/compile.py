@@ -40,7 +40,7 @@ from dspy_reflex.optimize.work import Made, Work
 from dspy_reflex.runs.report import write_run_report
 from dspy_reflex.runtime.artifact import Artifact, dumps, read
 from dspy_reflex.runtime.history import first
-from dspy_reflex.runtime.library import current
+from dspy_reflex.runtime.library import current, libraries
 from dspy_reflex.runtime.lm.connect import connect
 
 PROGRAM, UNCOMPILED, PREDICTIONS, BATCHES = "program.json", "uncompiled.json", "predictions.jsonl", "batches"
@@ -173,13 +173,16 @@ class _Compile:
 
     def _doubts(self, artifact: Artifact, told: dict[str, Any], out: Path) -> list[str]:
         """Make the program current where that needs no further test, and say why if not."""
-        worse = told["scores"]["value"] < told["scores"]["uncompiled"]["value"]
+        gain = told["scores"]["value"] - told["scores"]["uncompiled"]["value"]
         if told["partial"]:
             return [f"{artifact.name} is partial: {told['partial']}; it is not made current"]
-        if worse:
-            return [f"{artifact.name} is worse than the uncompiled program on val; it is not made current"]
+        if gain <= 0:
+            how = "worse" if gain < 0 else "no better"
+            return [
+                f"{artifact.name} is {how} than the uncompiled program on {told['scores']['on']}; it is not made current"
+            ]
         if first(out, artifact) or current(out, artifact.program)[artifact.model] == artifact.version:
-            return []
+            return _instead(artifact, out)
         return [
             f"{artifact.model} has a current program; `dspy-reflex promote` tells whether {artifact.name} is better"
         ]
@@ -200,3 +203,17 @@ class _Compile:
         write_atomic(self.place / UNCOMPILED, dumps(made.plain).encode())
         lines = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in made.measured.predictions)
         write_atomic(self.place / PREDICTIONS, lines.encode())
+
+
+def _instead(artifact: Artifact, out: Path) -> list[str]:
+    """Which program is not used any more, where `out` is looked through before the library that has it."""
+    places = [place.resolve() for place in libraries()]
+    behind = places[places.index(out.resolve()) + 1 :] if out.resolve() in places else []
+    for version in (current(place, artifact.program).get(artifact.model) for place in behind):
+        if version and version != artifact.version:
+            other = f"{artifact.program}@{version}"
+            return [
+                f"{artifact.name} is used here from now on instead of {other}; `dspy-reflex benchmark {artifact.program} "
+                f"--program {artifact.name} --program {other}` compares them"
+            ]
+    return []

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from dspy_reflex.benchmark import statistics
 from dspy_reflex.benchmark.predict import CauseAnswer, Contender, RuleProposed, cause_answers, rule_answers
-from dspy_reflex.errors import BudgetError
+from dspy_reflex.errors import BudgetError, ReflexError
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.optimize.models.journaled import JournaledModel
 from dspy_reflex.optimize.models.ledger import Ledger
@@ -89,14 +89,29 @@ def measure(
 
 @contextmanager
 def meanwhile(measuring: Callable[[], Out], ledger: Ledger) -> Generator[Future[Out]]:
-    """Measure while something else is done. When that goes wrong, nothing more is asked."""
-    with ThreadPoolExecutor(1) as pool:
-        measured = pool.submit(measuring)
+    """Measure while something else is done. When either goes wrong, nothing more is asked."""
+
+    def measured() -> Out:
         try:
-            yield measured
+            return measuring()
+        except ReflexError as error:
+            ledger.stop(error)
+            raise
+
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            yield pool.submit(measured)
         except BaseException:
             ledger.stop(BudgetError("this sitting is over"))
             raise
+
+
+@contextmanager
+def beforehand(measuring: Callable[[], Out]) -> Generator[Future[Out]]:
+    """Measure before something else is done."""
+    measured: Future[Out] = Future()
+    measured.set_result(measuring())
+    yield measured
 
 
 def beside(threads: int) -> int:

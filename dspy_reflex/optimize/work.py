@@ -6,6 +6,8 @@ import contextlib
 import io
 import logging
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -19,7 +21,7 @@ from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.evalset.split import folds
 from dspy_reflex.optimize import calibrate
 from dspy_reflex.optimize.examples import examples_for
-from dspy_reflex.optimize.measure import Measured, beside, meanwhile, measure
+from dspy_reflex.optimize.measure import Measured, beforehand, beside, meanwhile, measure
 from dspy_reflex.optimize.metrics import CauseMetric, cause_criterion, guarded, rule_criterion, rule_metric
 from dspy_reflex.optimize.models.dspy_lm import ReflexLM, model_name
 from dspy_reflex.optimize.models.journal import Journal
@@ -100,8 +102,7 @@ class Work:
         self.say(f"{len(train)} rows to learn from, {len(val)} to choose on" if val else f"{len(train)} rows, no val")
         student = PROGRAMS[self.options.program](self.options.taxonomy)
         plain = self._published(student, [])
-        on, threads = VAL if val else "train, unseen by it", beside(self.options.threads)
-        with meanwhile(lambda: self._measure(plain, val or train, on, threads), self.ledger) as measuring:
+        with self._measuring(plain, train, val) as measuring:
             module, board, partial = self._optimized(student, train, val or train, measuring.result)
             before = measuring.result()
         compiled = self._published(module, train)
@@ -199,6 +200,9 @@ class Work:
     def _cross_validated(self, student: Any, rows: Rows) -> Measured:
         answers: list[Measured] = []
         for train, held_out in folds(rows, FOLDS, self.options.seed):
+            self.say(
+                f"cross-validating: {len(answers) + 1} of {FOLDS} programs that answer what they did not learn from"
+            )
             module = self._searched(student, train, train)
             answers.append(self._measure(self._published(module, train), held_out))
         return Measured.pooled(answers, f"{len(answers)}-fold cross-validation")
@@ -245,6 +249,13 @@ class Work:
         """Ask in one batch what is about to be asked row by row."""
         artifact = self._published(module, [])
         self.model.prefill([render(artifact, dict(one.inputs())) for one in examples], self.batches, self.say)
+
+    def _measuring(self, plain: Artifact, train: Rows, val: Rows) -> AbstractContextManager[Future[Measured]]:
+        """Measure the uncompiled program: beside the search, unless both would ask the same, or in batches."""
+        if self.options.batch or not val:
+            return beforehand(lambda: self._measure(plain, val or train, VAL if val else "train, unseen by it"))
+        threads = beside(self.options.threads)
+        return meanwhile(lambda: self._measure(plain, val, VAL, threads), self.ledger)
 
     def _measure(self, artifact: Artifact, rows: Rows, on: str = VAL, threads: int | None = None) -> Measured:
         if self.options.batch:

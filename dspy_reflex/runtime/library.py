@@ -77,6 +77,18 @@ def named(name: str) -> Artifact | None:
     return next((_read(path, program) for path in paths if path.is_file()), None)
 
 
+def opened(given: Path, places: Sequence[Path] | None = None) -> Artifact:
+    """A program by its file, or by its version or name as commands print them, from the first library that has it.
+
+    Raises:
+        ProgramError: There is no such program, or its file is damaged.
+    """
+    if given.is_file():
+        return read(given)
+    version = str(given).rpartition("@")[2]
+    return read(next((path for path in everything(places) if path.stem == version), given))
+
+
 def _read(path: Path, program: str) -> Artifact:
     artifact = read(path)
     if artifact.program != program:

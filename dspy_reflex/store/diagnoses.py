@@ -84,6 +84,17 @@ def undiagnosed(
     return failures_of(connection, ids)
 
 
+def count_silent(connection: Connection, *, since: datetime | None, agents: Sequence[str] | None) -> int:
+    """How many failures nothing is said of; arguments as in `undiagnosed`."""
+    told = (diagnoses.c.failure_id == outcomes.c.id) & (diagnoses.c.current == true())
+    wanted = select(func.count()).select_from(outcomes).where(outcomes.c.ok == false(), ~exists().where(told))
+    if since:
+        wanted = wanted.where(outcomes.c.at >= since)
+    if agents is not None:
+        wanted = wanted.where(outcomes.c.agent_id.in_(agents))
+    return connection.scalar(wanted) or 0
+
+
 def add(connection: Connection, found: Sequence[Diagnosed], *, again: bool = False) -> None:
     """Make these diagnoses the current ones, and count them by day and cause.
 

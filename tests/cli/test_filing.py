@@ -48,6 +48,17 @@ def test_people_see_the_same(propose: Any, workspace: Workspace) -> None:
     assert done.err.splitlines()[-1] == "1 rules proposed"
 
 
+def test_what_has_no_diagnosis_yet_is_counted(propose: Any, workspace: Workspace) -> None:
+    """With the command that changes it: what nobody diagnosed is not answered by any rule."""
+    workspace.fail()
+    assert "no diagnosis" not in propose().err
+    for number in (1, 2):
+        assert workspace("log", "--agent", "bot", "--task", f"Do {number}.", "--actual", "It did not.").code == 0
+    done = propose("--json")
+    assert done.json["undiagnosed"] == 2
+    assert "2 failures have no diagnosis yet; run `dspy-reflex diagnose --days 30`" in done.err
+
+
 def test_a_second_run_proposes_nothing_and_says_why(propose: Any, workspace: Workspace) -> None:
     workspace.fail()
     workspace.fail(1, "overconfidence")

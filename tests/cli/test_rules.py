@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 from datetime import timedelta
 from pathlib import Path
@@ -149,7 +150,9 @@ def test_what_was_not_approved_is_not_applied(reflex: Reflex, folder: Path, open
 
 def test_whether_rules_helped(reflex: Reflex, opened: Store) -> None:
     one = applied(opened)
-    assert "there is nothing before it to compare with" in reflex("verify").out
+    early = reflex("verify").out
+    assert "nothing was recorded in that time before it" in early
+    assert re.search(r"^  10\.0 days before and after \d{4}-\d\d-\d\d \d\d:\d\d UTC$", early, re.MULTILINE)
     happened(opened, days_before(400), failed=4)
     happened(opened, days_after(150))
     found = reflex("verify", one.id)

@@ -131,7 +131,7 @@ def test_a_compiled_program_becomes_current_and_its_name_is_its_content(small: P
     result = quick(tmp_path, small)
     assert result.path == tmp_path / "out" / "root_cause" / f"{result.artifact.version}.json"
     assert current(tmp_path / "out", "root_cause") == {"offline/1": result.artifact.version}
-    names = (result.path.name, "current.json", "history.jsonl")
+    names = (result.path.name, "current.json", "history.jsonl", ".lock")
     assert files_below(tmp_path / "out") == sorted(f"root_cause/{name}" for name in names)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dspy_reflex.errors import ConfigError
+from dspy_reflex.errors import BudgetError, ConfigError
 from dspy_reflex.optimize.compile import run_compile
 from dspy_reflex.optimize.models.budget import Budget
 from dspy_reflex.optimize.options import CompileOptions, CompileResult
@@ -75,6 +75,16 @@ def test_a_batch_that_the_budget_has_no_room_for_is_not_sent(server: BatchServer
     result = compiled(tmp_path, options(small, batch=True, budget=Budget(max_calls=70)))
     assert result.partial
     assert server.submitted.total() + len(server.requests) == result.calls == 70
+
+
+def test_the_first_batch_has_room_of_its_own(server: BatchServer, small: Path, tmp_path: Path) -> None:
+    """What is worked out meanwhile would take it away: the uncompiled program is measured first, all of it or none."""
+    for limit in (25, 30, 40):
+        server.requests.clear()
+        server.batches.clear()
+        with pytest.raises(BudgetError, match=f"budget of {limit} calls"):
+            compiled(tmp_path / str(limit), options(small, batch=True, threads=4, budget=Budget(max_calls=limit)))
+        assert server.submitted.total() + len(server.requests) == limit
 
 
 def test_a_model_without_batches_is_refused_before_anything_is_asked(small: Path, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dspy_reflex.errors import BudgetError
-from dspy_reflex.optimize.measure import meanwhile
+from dspy_reflex.errors import BudgetError, ModelUnavailableError
+from dspy_reflex.optimize.measure import beforehand, meanwhile
 from dspy_reflex.optimize.models.ledger import Ledger
 from tests.optimize.compiles import quick, take, write_rows
 from tests.optimize.thinking import WEAK, Thinking, pointed_at, wise
@@ -80,6 +80,31 @@ def test_the_uncompiled_program_is_measured_while_demos_are_worked_out(
     with_demos = [len(request.body["messages"]) > 2 for request in server.requests]
     last_of_measuring = max(place for place, shown in enumerate(with_demos) if not shown)
     assert any(with_demos[:last_of_measuring])
+
+
+def test_when_measuring_goes_wrong_nothing_more_is_asked() -> None:
+    """A search would be paid for in vain."""
+    ledger = Ledger()
+
+    def measuring() -> None:
+        raise ModelUnavailableError("nobody is there")
+
+    with meanwhile(measuring, ledger) as waiting:
+        assert isinstance(waiting.exception(), ModelUnavailableError)
+        with pytest.raises(ModelUnavailableError), ledger.asking("fake/model", 1):
+            pytest.fail("there was nothing more to ask")
+
+
+def test_what_is_measured_beforehand_ends_there_when_it_goes_wrong() -> None:
+    """In this thread: a batch that takes hours is nothing to wait for after Ctrl-C."""
+
+    def measuring() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), beforehand(measuring):
+        pytest.fail("it had begun")
+    with beforehand(lambda: 5) as measured:
+        assert measured.result() == 5
 
 
 def test_when_something_goes_wrong_meanwhile_measuring_stops() -> None:

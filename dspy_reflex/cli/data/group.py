@@ -12,7 +12,7 @@ COMMANDS = {
     "agreement": ("agreeing", "Say how far the annotators agree."),
     "adjudicate": ("adjudicating", "Decide the failures that annotators disagree on."),
     "validate": ("validating", "Say what is wrong or suspicious with a data set."),
-    "split": ("splitting", "Divide a data set into train, val and test, never a family."),
+    "split": ("splitting", "Divide a data set into train, val and test; no family is split."),
     "stats": ("stats", "Count a data set, as tables and plots."),
     "show": ("showing", "Show one labelled failure."),
     "publish": ("publishing", "Write a data set as a Hugging Face folder with a card."),

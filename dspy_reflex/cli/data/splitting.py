@@ -39,7 +39,7 @@ def command(
     paths: tuple[Path, ...], out: Path, val: float, test: float, hard: float, seed: int, taxonomy: str, skip_bad: bool,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Divide all rows of PATHS anew, and never a family or group.
+    """Divide all rows of PATHS anew; no family or group is split.
 
     Every split gets the same mix of causes and sources. Rows without a root cause stay in controls, else go to unknown.
     """

@@ -39,7 +39,7 @@ def _filters(function: F) -> F:
     """The options that say which failures are meant."""
     options = (
         agent_options,
-        click.option("--cause", help="Only of this root cause."),
+        click.option("--cause", help="Only this root cause."),
         click.option("--severity", type=click.Choice(SEVERITIES), help="Only of this severity."),
         since_option,
         home_option,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @home_option
 @as_json
 def command(agent: str | None, with_children: bool, since: datetime | None, home: Path | None, as_json: bool) -> None:
-    """How things stand: outcomes, failures, causes, proposals, what could not be read, and what models cost today."""
+    """Show counts: outcomes, failures, causes, proposals, what could not be read, and what models cost today."""
     from dspy_reflex.api import Reflex
 
     with Reflex(home) as reflex:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,7 @@ def _lines(one: Checked) -> list[str]:
     told = [
         f"{one.proposal.id}  {one.proposal.state}  {said.verdict}",
         f"  {one.proposal.rule}",
+        f"  {_span(said.until - said.applied_at)} before and after {said.applied_at:%Y-%m-%d %H:%M} UTC",
         f"  before {_rate(said.before)}",
         f"  after  {_rate(said.after)}",
         f"  change {said.change_low:+.1f} to {said.change_high:+.1f}, p = {said.p_value:.2g}",
@@ -66,13 +68,22 @@ def _rate(side: Side) -> str:
     )
 
 
+def _span(length: timedelta) -> str:
+    for name, unit in (("days", timedelta(days=1)), ("hours", timedelta(hours=1))):
+        if length >= unit:
+            return f"{length / unit:.1f} {name}"
+    return f"{length / timedelta(minutes=1):.1f} minutes"
+
+
 def _remarks(said: Verdict) -> list[str]:
     """What is to be known with the numbers."""
     told: list[str] = []
     if said.more_outcomes is not None:
         told.append(f"about {said.more_outcomes:,} more outcomes would show whether it ends these failures")
     elif said.verdict == "too few":
-        told.append("there is nothing before it to compare with")
+        told.append(
+            "nothing was recorded in that time before it; the longer the rule stands, the further back is looked"
+        )
     if said.burst > 1:
         told.append(f"failures come in bursts: {said.burst:.1f} count as one")
     if unknown := said.before.undiagnosed + said.after.undiagnosed:

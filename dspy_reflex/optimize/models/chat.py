@@ -26,7 +26,7 @@ class Chat(dspy.ChatAdapter):
 
     def format_system_message(self, signature: Any) -> str:
         """Fields and task."""
-        return self._once((signature, ""), partial(super().format_system_message, signature))
+        return self._once((signature, signature.instructions), partial(super().format_system_message, signature))
 
     def format_demos(self, signature: Any, demos: Any) -> list[dict[str, Any]]:
         """The chat that demos are."""
@@ -41,3 +41,7 @@ class Chat(dspy.ChatAdapter):
                     self._written.clear()
                 self._written[key] = write()
             return self._written[key]
+
+
+# What a subclass inherits DSPy wraps a second time; callbacks would be told of everything twice.
+Chat.format, Chat.parse = dspy.ChatAdapter.format, dspy.ChatAdapter.parse

@@ -48,9 +48,8 @@ class Asked:
         """A copy of the program itself."""
         return self.program.deepcopy()
 
-    @property
-    def spent(self) -> tuple[int, int]:
-        """Calls and tokens, when all that was begun is answered."""
+    def bill(self) -> tuple[int, int]:
+        """Calls and tokens; waits until all that was begun is answered."""
         wait(self._answers.values())
         return len(self._tokens), sum(self._tokens)
 
@@ -87,7 +86,7 @@ class Asking:
             self.spent = self._ledger.calls, self._ledger.tokens
         try:
             yield self.opened(program, name)
-            calls, tokens = self._open[name].spent
+            calls, tokens = self._open[name].bill()
             self.spent = self.spent[0] + calls, self.spent[1] + tokens
         except BaseException:
             self._close(*self._open)

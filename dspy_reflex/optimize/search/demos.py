@@ -146,7 +146,9 @@ def in_turn(examples: Examples) -> list[Any]:
 
 def in_parallel(do: Callable[[In], Out], items: Sequence[In], threads: int) -> list[Out]:
     """What `do` makes of each item, in order, under DSPy's present settings."""
-    contexts = [contextvars.copy_context() for _ in items]
-    with ThreadPoolExecutor(threads) as pool:
-        waiting = [pool.submit(context.run, do, item) for context, item in zip(contexts, items, strict=True)]
+    pool = ThreadPoolExecutor(threads)
+    try:
+        waiting = [pool.submit(contextvars.copy_context().run, do, item) for item in items]
         return [each.result() for each in waiting]
+    finally:  # after an error or Ctrl-C what has not begun never will; what has meets the ledger's end
+        pool.shutdown(wait=False, cancel_futures=True)

@@ -17,7 +17,8 @@ from typing import Any
 import dspy
 from dspy.utils.callback import BaseCallback
 
-from dspy_reflex.optimize.models.ledger import Ledger
+from dspy_reflex.errors import ReflexError
+from dspy_reflex.optimize.models.ledger import Ledger, Stop
 from dspy_reflex.optimize.optimizers.base import ANY_NUMBER
 from dspy_reflex.optimize.search.asking import Asked, Asking
 from dspy_reflex.optimize.search.candidate import Candidate
@@ -29,7 +30,7 @@ BLOCKS = 6
 SMALLEST_BLOCK = 12
 """A block with fewer rows decides nothing."""
 LATE = 3
-"""The last third of a block is asked when the others may be answered; by then it shows what comes next."""
+"""Before the last third of a block's answers is waited for, the others show what comes next."""
 Criterion = Callable[[Mapping[str, Any]], float]
 """Score of the predictions to rows, by row hash; higher is better, in [0, 1]."""
 
@@ -130,7 +131,7 @@ class Scoreboard(BaseCallback):
 
     def on_evaluate_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         """Called by DSPy before an evaluation."""
-        self._ready()
+        self._wait()
         self._asking.evaluating(1)
         with self._lock:
             if any(example.get("dspy_row") in self._rows for example in inputs.get("devset") or instance.devset):
@@ -168,8 +169,8 @@ class Scoreboard(BaseCallback):
             self._begin(asked, block)
             if leader is None:
                 self._begin_early(following)
-            late, by_then = -(-len(block) // LATE), len(candidate.points) + len(block)
-            for part in (block[:-late], block[-late:]):
+            by_then = len(candidate.points) + len(block)
+            for part in self._parts(block):
                 if further and self._is_promising(candidate, leader, by_then):
                     asked.begin(further)
                 elif candidate.points:
@@ -180,14 +181,28 @@ class Scoreboard(BaseCallback):
                 self._begin_early(following)
                 return
 
+    def _parts(self, block: Sequence[Any]) -> Sequence[Sequence[Any]]:
+        """A block, cut where one looks ahead; a run that may end in the middle of it does not look ahead."""
+        late = -(-len(block) // LATE)
+        return (block,) if self._ledger.has_limits else (block[:-late], block[-late:])
+
     def _is_promising(self, candidate: Candidate, leader: Candidate | None, by_then: int) -> bool:
+        if self._ledger.has_limits:  # nothing may be paid for in vain
+            return False
         if leader is None or not candidate.points:
             return leader is None
         return is_promising(candidate.gaps(leader), self._block_size, by_then, len(self._rows))
 
+    def _wait(self) -> None:
+        """Wait until scoring may begin; if it never may, not even DSPy goes on, which catches what callbacks raise."""
+        try:
+            self._ready()
+        except ReflexError as error:
+            raise Stop(error) from None
+
     @contextmanager
     def _asked(self, candidate: Candidate, module: Any) -> Generator[Asked]:
-        self._ready()
+        self._wait()
         with self._asking.turn(module, self._prompt(module)) as asked:
             yield asked
         candidate.calls, candidate.tokens = self._asking.spent
@@ -198,7 +213,7 @@ class Scoreboard(BaseCallback):
         asked.begin(examples)
 
     def _begin_early(self, module: Any) -> None:
-        """Ask the first block before its turn; it is asked in any case, unless the budget ends before."""
+        """Ask the first block before its turn, where it is asked in any case: under a limit it may not be."""
         if module is not None and self._threads > 1 and not self._ahead and not self._ledger.has_limits:
             prompt = self._prompt(module)
             if prompt not in self._by_prompt:

@@ -115,7 +115,7 @@ def _file_of(proposal: FiledProposal, settings: Settings) -> RuleFile:
     if file.path != Path(proposal.file) or file.path != resolved(file.path):
         raise TargetError(
             f"{proposal.id} was approved for {proposal.file}, and its rules go to {file.path} now; "
-            "review again: reject it, or send its rules there as before"
+            "review again: reject it, or send its rules there as before (REFLEX_BASE_DIR, or a target in the settings)"
         )
     return file
 

@@ -31,6 +31,8 @@ class Proposed:
     skipped: tuple[Skipped, ...]
     unsure: int
     """Failures left out because a person should look at their diagnosis first."""
+    undiagnosed: int
+    """Failures of which nothing is said yet."""
     batch: Batch[Proposal | RefusalError]
     """Costs, and why some were not asked about."""
     warning: str
@@ -72,7 +74,7 @@ def propose_waiting(
             if one.former is None:
                 refusals.keep(connection, one.kept(program))
     skipped = (*found.skipped, *unanswerable, *(one.skipped for one in refused))
-    return Proposed(filed, skipped, found.unsure, batch, program.warning)
+    return Proposed(filed, skipped, found.unsure, found.undiagnosed, batch, program.warning)
 
 
 def _questions(store: Store, program: RuleProgram, waiting: Sequence[Waiting]) -> tuple[list[Question], list[Skipped]]:

@@ -20,7 +20,7 @@ from dspy_reflex.config import ProposeSettings, Settings, TargetSettings
 from dspy_reflex.records.record import Severity
 from dspy_reflex.records.review import SETTLED
 from dspy_reflex.store import outcomes, proposals
-from dspy_reflex.store.diagnoses import Said, said
+from dspy_reflex.store.diagnoses import Said, count_silent, said
 from dspy_reflex.store.store import Store
 from dspy_reflex.targets.where import target_of
 
@@ -90,6 +90,8 @@ class Found:
     skipped: tuple[Skipped, ...]
     unsure: int
     """Failures left out because a person should look at their diagnosis first."""
+    undiagnosed: int
+    """Failures of which nothing is said yet."""
 
 
 def find_waiting(
@@ -105,6 +107,7 @@ def find_waiting(
         known = [one for one in said(connection, since=since, agents=agents) if one.root_cause]
         answers = answers_in(connection)
         parents = outcomes.parents(connection)
+        undiagnosed = count_silent(connection, since=since, agents=agents)
     sure = [one for one in known if include_unsure or not one.needs_review]
     targets = {
         agent: target_of(agent, settings.targets, settings.base_dir, parents)
@@ -114,7 +117,7 @@ def find_waiting(
     enough, few = _by_size(_pooled(open_ones, settings.propose), settings.propose)
     waiting = [Waiting(targets[failures[0].agent_id], of, worst_first(failures)) for of, failures in enough.items()]
     waiting.sort(key=lambda one: (SEVERITIES.index(one.severity), len(one.failures)), reverse=True)
-    return Found(tuple(waiting), (*answered, *few), len(known) - len(sure))
+    return Found(tuple(waiting), (*answered, *few), len(known) - len(sure), undiagnosed)
 
 
 def answers_in(connection: Connection) -> Answers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from dspy.utils.callback import BaseCallback
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +40,35 @@ def test_what_callers_do_to_a_chat_or_to_demos_does_not_show_in_the_next_one() -
     assert adapter.format(SIGNATURES[0], [demo], inputs) == THEIRS.format(SIGNATURES[0], [demo], inputs)
     demo.label = "y"
     assert adapter.format(SIGNATURES[0], [demo], inputs) == THEIRS.format(SIGNATURES[0], [demo], inputs)
+
+
+def test_a_signature_that_is_changed_in_place_is_another_one() -> None:
+    """DSPy's InferRules does that to the instructions."""
+    adapter, inputs = Chat(), {"text": "a", "hint": "b"}
+    signature = dspy.Signature("text, hint -> label, why", "Sort it.")
+    adapter.format(signature, [], inputs)
+    signature.instructions = "Do not sort it."
+    assert adapter.format(signature, [], inputs) == THEIRS.format(signature, [], inputs)
+
+
+def test_callbacks_are_told_once() -> None:
+    """As by DSPy's own: a subclass's methods would be wrapped again."""
+
+    class Told(BaseCallback):
+        def __init__(self) -> None:
+            self.said: list[str] = []
+
+        def on_adapter_format_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+            self.said.append("format")
+
+        def on_adapter_parse_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+            self.said.append("parse")
+
+    told = Told()
+    with dspy.context(callbacks=[told]):
+        Chat().format(SIGNATURES[0], [], {"text": "a", "hint": "b"})
+        Chat().parse(SIGNATURES[0], "[[ ## label ## ]]\nx\n\n[[ ## why ## ]]\nso")
+    assert told.said == ["format", "parse"]
 
 
 def test_it_writes_demos_once_and_does_not_keep_all_it_ever_wrote(monkeypatch: pytest.MonkeyPatch) -> None:

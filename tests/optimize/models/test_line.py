@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -95,13 +96,6 @@ def test_who_is_interrupted_while_waiting_is_in_nobodys_way() -> None:
     line = Line(1)
     crowd = Crowd(line)
 
-    class Interrupted(threading.Condition):
-        def wait_for(self, predicate: Any, timeout: float | None = None) -> bool:
-            if threading.current_thread() is threading.main_thread():
-                raise KeyboardInterrupt
-            return super().wait_for(predicate, timeout)
-
-    vars(line)["_moved"] = Interrupted()
     taken, over = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -112,6 +106,7 @@ def test_who_is_interrupted_while_waiting_is_in_nobodys_way() -> None:
     holder = threading.Thread(target=hold, daemon=True)
     holder.start()
     taken.wait(LONG_S)
+    threading.Timer(0.05, _thread.interrupt_main).start()
     with pytest.raises(KeyboardInterrupt), line.place(urgent=True):
         pytest.fail("there was no place")
     crowd.comes("next")

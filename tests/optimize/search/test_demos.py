@@ -252,3 +252,19 @@ def test_what_stops_one_of_many_stops_all() -> None:
 
     with pytest.raises(Stop, match="no more"):
         in_parallel(one, range(20), 4)
+
+
+def test_after_ctrl_c_nothing_new_is_begun() -> None:
+    """What waits in a long list of work costs money."""
+    begun: list[int] = []
+
+    def one(number: int) -> None:
+        begun.append(number)
+        if number == 0:
+            raise KeyboardInterrupt
+        time.sleep(0.05)
+
+    with pytest.raises(KeyboardInterrupt):
+        in_parallel(one, range(100), 2)
+    time.sleep(0.2)
+    assert len(begun) <= 4

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from dspy_reflex.errors import BudgetError
+from dspy_reflex.errors import BudgetError, ModelUnavailableError
 from dspy_reflex.evalset.labelled import LabelledFailure
 from dspy_reflex.optimize.examples import examples_for
 from dspy_reflex.optimize.metrics import CauseMetric, cause_criterion
+from dspy_reflex.optimize.models.budget import Budget
 from dspy_reflex.optimize.models.ledger import Ledger, Stop
 from dspy_reflex.optimize.modules import RootCauseClassifier
 from dspy_reflex.optimize.options import Cost
@@ -79,11 +80,13 @@ class Canned(RootCauseClassifier):
 class Val:
     """A val set, a board over it, and programs that are right where they are told to be."""
 
-    def __init__(self, classes: int = 6, of_each: int = 12, costs: Sequence[Cost] = (), threads: int = 1) -> None:
+    def __init__(
+        self, classes: int = 6, of_each: int = 12, costs: Sequence[Cost] = (), threads: int = 1, **limits: int
+    ) -> None:
         labels = sorted({str(row.root_cause) for row in val_rows()})[:classes]
         by_label = [[row for row in val_rows() if row.root_cause == label] for label in labels]
         self.rows = [row for rows in by_label for row in rows[:of_each]]
-        self.labels, self.ledger = labels, Ledger()
+        self.labels, self.ledger = labels, Ledger(Budget(**limits))
         self.examples = examples_for("root_cause", self.rows, 0)
         metric, criterion = CauseMetric.balanced_on(self.rows, costs), cause_criterion(self.rows, costs)
         self.told: list[str] = []
@@ -263,6 +266,21 @@ def test_what_was_asked_ahead_of_one_who_is_dropped_after_all_is_one_block() -> 
     assert sorted(late.asked.questions) == sorted(tasks[:36])
 
 
+def test_under_a_limit_nothing_is_asked_ahead() -> None:
+    """It might be paid for in vain, and how far a run came would depend on threads."""
+    val = Val(threads=8, max_calls=10_000)
+    tasks = in_order(val)
+    place = {task: number for number, task in enumerate(tasks)}
+    late = val.program("late", lambda row, _: None if place[row.inputs["task"]] in range(20, 24) else row.root_cause)
+    leader, following = val.program("leader", lambda row, _: row.root_cause), val.right("following", 2)
+    with val.watched():
+        val.board.race_all([leader, late, following])
+    assert sorted(late.asked.questions) == sorted(tasks[:24])
+    with val.watched():
+        val.board.race(val.right("other", 12), never := val.right("never", 1))
+    assert never.asked.questions == []
+
+
 @pytest.mark.parametrize("threads", [1, 8])
 def test_the_one_that_is_raced_next_is_begun_while_threads_are_idle(threads: int) -> None:
     """Its first block, which it is asked in any case; one thread has nothing to do meanwhile."""
@@ -318,6 +336,23 @@ def test_nobody_is_asked_before_scoring_may_begin() -> None:
             with val.watched():
                 dspy.Evaluate(devset=val.examples, metric=CauseMetric(), num_threads=1)(program)
         assert asked_by_then[0] == 0
+
+
+@pytest.mark.parametrize("by_us", [True, False])
+def test_if_scoring_may_never_begin_nobody_is_asked(by_us: bool) -> None:
+    """DSPy passes over what its callbacks raise, and would go on; a stop it does not pass over."""
+    val = Val(of_each=2)
+    program = val.right("one", 1)
+
+    def never() -> None:
+        raise ModelUnavailableError("nobody is there")
+
+    vars(val.board)["_ready"] = never
+    evaluate = dspy.Evaluate(devset=val.examples, metric=CauseMetric(), num_threads=1)
+    with pytest.raises(Stop, match="nobody is there"), val.watched():
+        (val.board.race if by_us else evaluate)(program)
+    assert program.asked.questions == []
+    assert val.ledger.evaluating == 0
 
 
 def test_of_equals_the_one_with_the_shorter_prompt_is_taken() -> None:

@@ -84,7 +84,7 @@ def _calls(options: CoproOptions, sizes: Sizes) -> Calls:
 OPTIMIZER = Optimizer(
     name="copro",
     learns="the instruction alone, round by round",
-    pick_when="the prompt model is strong and rows are few: it is shown none",
+    pick_when="the prompt model is strong and rows are few: it sees no rows",
     options=CoproOptions,
     calls=_calls,
     run=_run,

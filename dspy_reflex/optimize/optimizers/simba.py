@@ -74,7 +74,7 @@ def _calls(options: SimbaOptions, sizes: Sizes) -> Calls:
 OPTIMIZER = Optimizer(
     name="simba",
     learns="advice and demos, from rows on which answers differ",
-    pick_when="the model is unsure of itself: its answers to one question differ",
+    pick_when="the model's answers to one question differ",
     options=SimbaOptions,
     calls=_calls,
     run=_run,

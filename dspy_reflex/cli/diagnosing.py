@@ -158,7 +158,8 @@ def print_table(severities: Sequence[str], found: Sequence[Diagnosis]) -> None:
     table = Table(box=None, header_style="bold")
     for name in ("failure", "severity", "root cause", "conf", "symptom", "review"):
         # an id that is cut is of no use to other commands
-        table.add_column(name, justify="right" if name == "conf" else "left", no_wrap=name == "failure")
+        overflow = "fold" if name == "failure" else "ellipsis"
+        table.add_column(name, justify="right" if name == "conf" else "left", overflow=overflow)
     for severity, said in zip(severities, found, strict=True):
         cause, review = said.root_cause or "-", "needs review" if said.needs_review else ""
         table.add_row(

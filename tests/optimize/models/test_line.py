@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import _thread
+import os
+import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -106,7 +107,7 @@ def test_who_is_interrupted_while_waiting_is_in_nobodys_way() -> None:
     holder = threading.Thread(target=hold, daemon=True)
     holder.start()
     taken.wait(LONG_S)
-    threading.Timer(0.05, _thread.interrupt_main).start()
+    threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt), line.place(urgent=True):
         pytest.fail("there was no place")
     crowd.comes("next")
